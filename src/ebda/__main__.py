@@ -1,0 +1,7 @@
+"""``python -m ebda``: the command line."""
+
+import sys
+
+from ebda.cli import main
+
+sys.exit(main())

@@ -1,0 +1,116 @@
+"""``ebda demo``: the main job on the embedded leukemia data."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ebda.classifier import EBClassifier
+from ebda.datasets import load_golub
+
+HELP = "classify the embedded leukemia data and draw the fit"
+DESCRIPTION = (
+    "Fits the classifier to the 38 training samples of the Golub leukemia data "
+    "(7129 genes), classifies the 34 test samples, and draws the fitted prior."
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of the command."""
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path("ebda-demo.png"),
+        metavar="FILE",
+        help="where to write the picture (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--top",
+        type=int,
+        default=10,
+        metavar="N",
+        help="how many genes to list (default: %(default)s)",
+    )
+
+
+def run(options: argparse.Namespace) -> None:
+    """Fit, predict, print, draw."""
+    golub = load_golub()
+    train, test = golub.split == "train", golub.split == "test"
+    print(
+        f"Leukemia data of Golub et al. (1999): {golub.data.shape[1]} genes, "
+        f"{train.sum()} training and {test.sum()} test samples, "
+        f"{' against '.join(golub.target_names)}."
+    )
+    start = time.perf_counter()
+    model = EBClassifier().fit(golub.data[train], golub.target[train])
+    fitted = time.perf_counter() - start
+    predicted = model.predict(golub.data[test])
+    print(f"Fitted EBClassifier() in {fitted:.2f} s, without tuning.\n")
+    print(confusion_table(golub.target[test], predicted, model.classes_))
+    print()
+    print(describe_prior(model.prior_))
+    print()
+    print(gene_table(model, golub.feature_names, options.top))
+    draw(model, options.out)
+
+
+def confusion_table(truth: Any, predicted: Any, classes: Any) -> str:
+    """Test samples by true and predicted class, with the errors in words."""
+    wrong = int(np.sum(truth != predicted))
+    lines = [
+        f"Test samples ({wrong} of {len(truth)} wrong):",
+        "  true \\ predicted" + "".join(f"{c:>7}" for c in classes),
+    ]
+    for true in classes:
+        counts = [np.sum((truth == true) & (predicted == c)) for c in classes]
+        lines.append(f"  {true:<16}" + "".join(f"{n:>7}" for n in counts))
+    return "\n".join(lines)
+
+
+def describe_prior(prior: Any) -> str:
+    """The fitted prior in words."""
+    lines = [
+        "The fitted prior: what the genes' normalised differences between the "
+        "classes really are.",
+        f"  {prior.pi0:6.1%} of the genes do not differ;",
+    ]
+    lines += [
+        f"  {weight:6.1%} differ by {atom:+.1f} standard errors;"
+        for atom, weight in sorted(
+            zip(prior.atoms, prior.weights, strict=True), key=lambda pair: -pair[1]
+        )
+        if atom != 0
+    ]
+    return "\n".join(lines)[:-1] + "."
+
+
+def gene_table(model: EBClassifier, names: Any, top: int) -> str:
+    """The genes with the largest posterior mean, by name."""
+    order = np.argsort(-np.abs(model.posterior_mean_), kind="stable")[:top]
+    lines = [
+        f"The {len(order)} strongest genes (positive: higher in {model.classes_[1]}):",
+        "  gene                     z   posterior mean   P(zero)",
+    ]
+    lines += [
+        f"  {names[j]:<18}{model.z_[j]:>8.2f}{model.posterior_mean_[j]:>17.2f}"
+        f"{model.prob_zero_[j]:>10.2g}"
+        for j in order
+    ]
+    return "\n".join(lines)
+
+
+def draw(model: EBClassifier, path: Path) -> None:
+    """Write the picture, or say what is missing for it."""
+    try:
+        from ebda.plotting import plot_fit
+    except ImportError as error:
+        print(f"\nNo picture: {error}")
+        return
+    figure = plot_fit(model)
+    figure.savefig(path, dpi=150)
+    print(f"\nPicture of the fit: {path.resolve()}")

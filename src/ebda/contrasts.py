@@ -1,0 +1,122 @@
+"""From moments to normalised contrasts: ``z``, the paper's y, and its scale.
+
+A contrast compares two weighted means of the class means, ``P m`` and ``Q m``. Two
+classes have one, the second class against the first; K classes have K, each class
+against the centre (the mean of all samples). Both cases are the same formulas:
+
+    d = (P - Q) m,    scale**2 = sum_k (P - Q)_k**2 s_k**2 / n_k,    z = d / scale.
+
+With two classes of n samples and a pooled variance this is the paper's
+``y = sqrt(n/2) D**(-1/2) d`` (Section 1); with K classes ``scale`` is
+``s sqrt(1/n_k - 1/N)``, as in nearest shrunken centroids.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from ebda.moments import ClassMoments, FloatArray
+from ebda.variance import Variance
+
+# A variance this small against the mean is the rounding error of a constant.
+_ROUNDING = 16 * np.finfo(np.float64).eps
+
+
+@dataclass(frozen=True, eq=False)
+class Contrasts:
+    """Normalised contrasts between class means.
+
+    Parameters
+    ----------
+    z : ndarray of shape (n_contrasts, n_features)
+        Contrast over its standard error; 0 where `constant`.
+    scale : ndarray of shape (n_contrasts, n_features)
+        The standard error, so that the contrast is ``z * scale``.
+    positive, negative : ndarray of shape (n_contrasts, n_classes)
+        P and Q: the weights of the class means on either side.
+    variance : ndarray of shape (n_features,)
+        The diagonal of D for the linear rule; 1 where `constant`.
+    constant : ndarray of bool of shape (n_features,)
+        Features with the same value in all samples: they carry no weight and
+        do not take part in the estimate of the prior.
+    """
+
+    z: FloatArray
+    scale: FloatArray
+    positive: FloatArray
+    negative: FloatArray
+    variance: FloatArray
+    constant: npt.NDArray[np.bool_]
+
+
+def contrast_weights(counts: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """P and Q for classes with these counts.
+
+    >>> import numpy as np
+    >>> contrast_weights(np.array([3.0, 5.0]))
+    (array([[0., 1.]]), array([[1., 0.]]))
+    >>> contrast_weights(np.array([1.0, 1.0, 2.0]))[1][0]
+    array([0.25, 0.25, 0.5 ])
+    """
+    k = len(counts)
+    if k == 2:
+        return np.array([[0.0, 1.0]]), np.array([[1.0, 0.0]])
+    return np.eye(k), np.tile(counts / counts.sum(), (k, 1))
+
+
+def class_contrasts(moments: ClassMoments, variance: Variance) -> Contrasts:
+    """Contrasts of the class means, normalised by the estimated variances.
+
+    A feature without any variance within the classes whose means nevertheless
+    differ separates the classes perfectly; its z would be infinite. It is given the
+    largest absolute z of the other features, or ``sqrt(N)`` if there is none: as strong
+    as the strongest evidence that the data can show, in any unit of measurement.
+    """
+    counts = moments.counts
+    positive, negative = contrast_weights(counts)
+    weights = positive - negative
+    z = weights @ moments.means
+    var_of_mean = weights**2 / counts
+    if variance.by_class.shape[0] == 1:
+        scale = np.sqrt(var_of_mean.sum(axis=1)[:, None] * variance.by_class)
+    else:
+        scale = np.sqrt(var_of_mean @ variance.by_class)
+
+    tiny = np.abs(moments.means).max(axis=0)
+    tiny *= _ROUNDING
+    flat = np.sqrt(variance.within) <= tiny
+    constant = flat & (np.abs(z).max(axis=0) <= tiny)
+    regular = ~flat
+    np.divide(z, scale, out=z, where=regular)
+    result = Contrasts(z, scale, positive, negative, variance.within, constant)
+    if regular.all():
+        return result
+    return _with_flat_features(result, flat, var_of_mean.sum(axis=1), counts.sum())
+
+
+def _with_flat_features(
+    contrasts: Contrasts,
+    flat: npt.NDArray[np.bool_],
+    var_factor: FloatArray,
+    n_samples: float,
+) -> Contrasts:
+    """Give constants z = 0 and perfect separators the largest finite z."""
+    z, scale, constant = contrasts.z, contrasts.scale, contrasts.constant
+    variance = contrasts.variance.copy()
+    perfect = flat & ~constant
+    largest = np.abs(z[:, ~flat]).max(initial=0.0)
+    if largest == 0:
+        largest = np.sqrt(n_samples)
+    d = z[:, perfect]
+    # The variance at which the strongest contrast of the feature has z = largest.
+    variance[perfect] = (np.abs(d) / np.sqrt(var_factor)[:, None]).max(axis=0) ** 2
+    variance[perfect] /= largest**2
+    scale[:, perfect] = np.sqrt(var_factor[:, None] * variance[perfect])
+    z[:, perfect] = d / scale[:, perfect]
+    z[:, constant] = 0.0
+    scale[:, constant] = 0.0
+    variance[constant] = 1.0
+    return replace(contrasts, variance=variance)

@@ -1,0 +1,92 @@
+"""The linear rule: coefficients and intercept from shrunken contrasts, and scores.
+
+For a contrast between two weighted means ``P m`` and ``Q m`` with estimate
+``d = scale * eta`` the score is (the paper's equation 4, in units of X)
+
+    (x - (P + Q) m / 2)' D^-1 d + log(prior of P / prior of Q).
+
+With two classes that is the log-odds of the second class, about the midpoint of the
+class means. With K classes each class has such a score against the centre of all
+samples, and the largest wins.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.special import log_expit, log_softmax
+
+from ebda.contrasts import Contrasts
+from ebda.covariance import Covariance
+from ebda.moments import ClassMoments, FloatArray
+
+# Elements of a block of X that is converted to float64 at a time: 8 MiB.
+_BLOCK_ELEMENTS = 1 << 20
+
+
+@dataclass(frozen=True, eq=False)
+class LinearRule:
+    """Scores are ``X @ coef.T + intercept``.
+
+    Parameters
+    ----------
+    coef : ndarray of shape (n_contrasts, n_features)
+    intercept : ndarray of shape (n_contrasts,)
+    """
+
+    coef: FloatArray
+    intercept: FloatArray
+
+
+def linear_rule(
+    moments: ClassMoments,
+    contrasts: Contrasts,
+    eta: FloatArray,
+    covariance: Covariance,
+    class_prior: FloatArray,
+) -> LinearRule:
+    """Build the rule from the estimate of eta, one row a contrast."""
+    coef = covariance.solve(contrasts.scale * eta)
+    coef[:, contrasts.constant] = 0.0
+    # coef . (P + Q) m / 2, without forming the midpoints.
+    middle = (contrasts.positive + contrasts.negative) / 2
+    at_middle = np.einsum("ck,ck->c", coef @ moments.means.T, middle)
+    log_prior = np.log(class_prior)
+    if len(log_prior) == 2:
+        log_prior = log_prior[1:] - log_prior[:1]
+    return LinearRule(coef, log_prior - at_middle)
+
+
+def scores(X: Any, coef: FloatArray, intercept: FloatArray) -> FloatArray:
+    """``X @ coef.T + intercept`` in float64, block by block.
+
+    X may be dense of any real dtype, or sparse; it is never converted as a whole.
+    """
+    if sparse.issparse(X):
+        return np.asarray(X @ coef.T) + intercept
+    n, p = X.shape
+    out = np.empty((n, coef.shape[0]))
+    rows = max(1, _BLOCK_ELEMENTS // max(p, 1))
+    for start in range(0, n, rows):
+        block = X[start : start + rows].astype(np.float64, copy=False)
+        out[start : start + rows] = block @ coef.T
+    out += intercept
+    return out
+
+
+def log_probabilities(score: FloatArray) -> FloatArray:
+    """Log class probabilities for scores of shape (n, 1) or (n, n_classes).
+
+    Finite for every finite score: nothing is exponentiated before the logarithm.
+
+    >>> log_probabilities(np.array([[0.0], [1000.0]])).round(3).tolist()
+    [[-0.693, -0.693], [-1000.0, 0.0]]
+    """
+    if score.shape[1] == 1:
+        result: FloatArray = log_expit(np.hstack([-score, score]))
+    else:
+        result = log_softmax(score, axis=1)
+    return result

@@ -1,0 +1,352 @@
+"""The same variational posterior as Algorithm 1, fitted until it has converged.
+
+What differs is only how the maximum of the lower bound is looked for:
+
+- The components start spread over the range of the data, and one at zero with most
+  of the mass, so that none has to be found by breaking a symmetry.
+- They are kept in order of size. For adjacent sticks with counts a before b the
+  bound is larger when a >= b, so sorting never lowers it.
+- Statistics are extrapolated along their path (Anderson acceleration, with the
+  bound as the judge as in Henderson and Varadhan 2019): where the extrapolation is
+  lower, the plain step is taken instead, which never is.
+- Two components are merged wherever that raises the bound. Coordinate ascent cannot
+  do this by itself, and without it the null values end up shared by several atoms
+  just off zero that no amount of data could tell from it.
+- A component is born wherever the likelihood most wants one, if that raises the
+  bound: the result does not hang on where the components started.
+- Many values are grouped into cells of under a hundredth of the noise, so that an
+  iteration costs the same for 10^4 values as for 10^8.
+
+Each step is accepted by the lower bound alone; it rises monotonically.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from scipy.special import betaln
+
+from ebda.posterior import FloatArray
+from ebda.priors.discrete import DiscretePrior
+from ebda.priors.variational import (
+    Cells,
+    Components,
+    Model,
+    VariationalFit,
+    components,
+    evaluate,
+    responsibilities,
+    statistics,
+)
+
+# Fewer values than this are used as they are.
+_MIN_BINNED = 5000
+# Width of a cell in asinh(z): 0.0075 at z = 0 and 0.75 % of z far out, so the number
+# of cells stays below 4000 even for z = 1e6. Measured: posterior means within 1e-3.
+_CELL_WIDTH = 0.0075
+# Relative width of a cell in the noise scale, where values differ in it.
+_SCALE_WIDTH = 0.02
+# Start values are spread over the half-unit cells of z that hold any value, so that
+# one wild value does not leave all others to a single component.
+_START_CELL = 0.5
+# Share of the mass that the component at zero starts with.
+_START_ZERO = 0.9
+# Components this far apart in order of location are tried for merging.
+_MERGE_REACH = 3
+# Points of the path that an extrapolation combines.
+_MEMORY = 10
+# Relative gain of the bound at which to look for mergers and births.
+_LOOSE = 1e-5
+# Steps that a newborn component has to prove itself.
+_BIRTH_STEPS = 30
+
+
+def group(z: FloatArray, scale: FloatArray) -> Cells:
+    """Values as cells: each its own if few, else binned with their sums preserved."""
+    precision = scale**-2.0
+    if len(z) < _MIN_BINNED:
+        return Cells(z, np.ones(len(z)), precision)
+    cell = np.floor(np.arcsinh(z) / _CELL_WIDTH).astype(np.int64)
+    cell -= cell.min()
+    if np.ptp(scale) > 0:
+        layer = np.floor(np.log(scale) / _SCALE_WIDTH).astype(np.int64)
+        layer -= layer.min()
+        cell += layer * (cell.max() + 1)
+    if cell.max() > 16 * len(z):
+        _, cell = np.unique(cell, return_inverse=True)
+    count = np.bincount(cell)
+    used = count > 0
+    members = count[used].astype(np.float64)
+    weight = np.bincount(cell, weights=precision)[used]
+    value = np.bincount(cell, weights=precision * z)[used] / weight
+    square = np.bincount(cell, weights=precision * z * z)[used]
+    within = float(np.maximum(square - weight * value * value, 0).sum())
+    return Cells(value, members, weight / members, within)
+
+
+def _occupied(value: FloatArray) -> FloatArray:
+    """Middles of the half-unit cells that hold any value."""
+    return (np.unique(np.floor(value / _START_CELL)) + 0.5) * _START_CELL
+
+
+def start_atoms(value: FloatArray, n_components: int) -> FloatArray:
+    """Zero, and T - 1 locations spread evenly over where there are data."""
+    occupied = _occupied(value)
+    place = np.linspace(0, len(occupied) - 1, n_components - 1)
+    return np.append(0.0, np.interp(place, np.arange(len(occupied)), occupied))
+
+
+def _start(cells: Cells, n_components: int) -> FloatArray:
+    atoms = start_atoms(cells.value, n_components)
+    log_weight = np.full(n_components, np.log((1 - _START_ZERO) / max(len(atoms), 2)))
+    log_weight[0] = np.log(_START_ZERO)
+    square = (cells.value[:, None] - atoms) ** 2
+    phi, _ = responsibilities(log_weight - 0.5 * cells.precision[:, None] * square)
+    return statistics(phi, cells)
+
+
+def _log_stick_evidence(count: FloatArray, alpha: float) -> float:
+    later = np.cumsum(count[::-1])[::-1][1:]
+    return float(betaln(1 + count[:-1], alpha + later).sum())
+
+
+def order_by_size(stats: FloatArray, alpha: float) -> np.ndarray:
+    """Permutation to decreasing counts, or none where that would lower the bound.
+
+    The exception is the last pair of sticks, for which ``V_T = 1`` and, with
+    alpha > 1, the smaller component is better placed first.
+    """
+    order = np.argsort(-stats[:, 0], kind="stable")
+    current = _log_stick_evidence(stats[:, 0], alpha)
+    if _log_stick_evidence(stats[order, 0], alpha) < current:
+        return np.arange(len(stats))
+    return order
+
+
+def extrapolate(path: list[tuple[FloatArray, FloatArray]]) -> FloatArray | None:
+    """Anderson's guess at the fixed point from points x and their images g(x).
+
+    The combination of the last images whose residual ``g(x) - x`` is smallest, each
+    component measured in units of the standard error of its count.
+    """
+    x, g = (np.stack(part) for part in zip(*path, strict=True))
+    if len(x) < 2:
+        return None
+    residual = (g - x) / np.sqrt(1 + x[-1, :, :1])
+    change = np.diff(residual, axis=0).reshape(len(x) - 1, -1)
+    length = np.linalg.norm(change, axis=1)
+    if not length.all():
+        return None
+    share, *_ = np.linalg.lstsq(
+        (change / length[:, None]).T, residual[-1].ravel(), rcond=1e-8
+    )
+    guess: FloatArray = g[-1] - np.tensordot(share / length, np.diff(g, axis=0), 1)
+    outside = (guess[:, :2] <= 0).any(axis=1)
+    guess[outside] = 0.0
+    return guess if np.isfinite(guess).all() else None
+
+
+class _Ascent:
+    """The state of the climb: statistics, their image, and the bound at them."""
+
+    def __init__(self, cells: Cells, model: Model, stats: FloatArray) -> None:
+        self.cells, self.model = cells, model
+        self._jump_to(stats[order_by_size(stats, model.alpha)])
+        self.bounds = [self.bound]
+        self.leaping = False
+        self.longest = 16.0  # length of a leap; adapts to what succeeds
+
+    def _image(self, stats: FloatArray) -> tuple[FloatArray, float]:
+        image, bound, _ = evaluate(stats, self.cells, self.model)
+        return image, bound
+
+    def _move_to(
+        self, stats: FloatArray, image: FloatArray | None = None, bound: float = 0.0
+    ) -> None:
+        if image is None:
+            image, bound = self._image(stats)
+        self.stats, self.image, self.bound = stats, image, bound
+
+    def _jump_to(
+        self, stats: FloatArray, image: FloatArray | None = None, bound: float = 0.0
+    ) -> None:
+        """Move off the path: what was learnt along it no longer holds."""
+        self._move_to(stats, image, bound)
+        self.path: list[tuple[FloatArray, FloatArray]] = []
+
+    def step(self) -> None:
+        """Move to the extrapolation if it is no lower, else to the plain image."""
+        order = order_by_size(self.image, self.model.alpha)
+        self.path = [(x[order], g[order]) for x, g in self.path[-_MEMORY:]]
+        self.path.append((self.stats[order], self.image[order]))
+        if self.leaping:
+            self._leap()
+            return
+        guess = extrapolate(self.path)
+        if guess is None:
+            self._move_to(self.path[-1][1])
+            return
+        image, bound = self._image(guess)
+        if bound >= self.bound:
+            self._move_to(guess, image, bound)
+        else:
+            self._leap()
+
+    def _leap(self) -> None:
+        """A plain step, and on along its direction if that is higher still.
+
+        Near a saddle the nearest fixed point lies behind, and only going on in the
+        direction of ascent gets away from it (the step length is SQUAREM's).
+        """
+        first, second = self.path[-1]
+        self._jump_to(second)
+        velocity = second - first
+        curvature = self.image - second - velocity
+        bend = float(np.linalg.norm(curvature))
+        wanted = float(np.linalg.norm(velocity)) / bend if bend > 0 else np.inf
+        length = min(wanted, self.longest)
+        self.leaping = False
+        if length <= 1:
+            return
+        guess = first + 2 * length * velocity + length**2 * curvature
+        guess[(guess[:, :2] <= 0).any(axis=1)] = 0.0
+        image, bound = self._image(guess)
+        if bound >= self.bound:
+            self._jump_to(guess, image, bound)
+            self.leaping = True
+            self.longest *= 4 if length < wanted else 1
+        else:
+            self.longest = max(length / 4, 2.0)
+
+    def climb(self, tol: float, max_iter: int) -> bool:
+        """Step until the bound gains less than `tol`; False if the steps ran out."""
+        while len(self.bounds) <= max_iter:
+            before = self.bound
+            self.step()
+            self.bounds.append(self.bound)
+            if self.bound - before <= tol:
+                return True
+        return False
+
+    def merge(self) -> bool:
+        """Merge pairs of components, best first, while that raises the bound."""
+        merged = False
+        while self._merge_round():
+            merged = True
+        return merged
+
+    def _merge_round(self) -> bool:
+        q = components(self.stats, self.model)
+        used = np.flatnonzero(q.used)
+        by_place = used[np.argsort(q.atoms[used], kind="stable")]
+        for reach in range(1, _MERGE_REACH + 1):
+            pairs = list(zip(by_place[:-reach], by_place[reach:], strict=True))
+            trials = [self._merged(self.stats, *pair) for pair in pairs]
+            bounds = [
+                self._image(t[order_by_size(t, self.model.alpha)])[1] for t in trials
+            ]
+            better = [k for k in np.argsort(bounds)[::-1] if bounds[k] > self.bound]
+            if better:
+                self._apply([pairs[k] for k in better])
+                return True
+        return False
+
+    def _apply(self, pairs: list[tuple[int, int]]) -> None:
+        """Merge disjoint pairs in turn, each while it still raises the bound."""
+        stats = self.stats
+        gone: set[int] = set()
+        for i, j in pairs:
+            if gone & {i, j}:
+                continue
+            trial = self._merged(stats, i, j)
+            order = order_by_size(trial, self.model.alpha)
+            image, bound = self._image(trial[order])
+            if bound > self.bound:
+                self._jump_to(trial[order], image, bound)
+                self.bounds.append(bound)
+                stats = trial
+                gone |= {i, j}
+
+    def _merged(self, stats: FloatArray, i: int, j: int) -> FloatArray:
+        stats = stats.copy()
+        stats[i] += stats[j]
+        stats[j] = 0.0
+        return stats
+
+    def birth(self, tol: float) -> bool:
+        """Put an unused component where the data want one, if that raises the bound."""
+        q = components(self.stats, self.model)
+        unused = np.flatnonzero(~q.used)
+        if unused.size == 0:
+            return False
+        for phi in _births(self.cells, q):
+            stats = self.stats * 1.0
+            born = statistics(phi[:, None], self.cells)[0]
+            shrink = 1 - born[0] / self.cells.count.sum()
+            stats *= shrink
+            stats[unused[-1]] = born
+            trial = _Ascent(self.cells, self.model, stats)
+            trial.climb(tol, _BIRTH_STEPS)
+            trial.merge()
+            if trial.bound > self.bound + tol:
+                self._jump_to(trial.stats, trial.image, trial.bound)
+                self.bounds.append(self.bound)
+                return True
+        return False
+
+
+def _births(cells: Cells, q: Components) -> Iterator[FloatArray]:
+    """Responsibilities of components that the mixture lacks, the most wanted first.
+
+    The directional derivative of the log-likelihood towards an atom at a is
+    ``sum_k (r_k(a) - 1)`` with ``r_k(a) = N(Y_k; a) / f(Y_k)``: where it is positive
+    and largest, on either side of zero, an atom is wanted, and its mass is the
+    omega that maximises ``sum_k log(1 - omega + omega r_k)``.
+    """
+    prior = DiscretePrior(q.atoms[q.used], q.count[q.used])
+    log_f = prior.logpdf(cells.value, cells.precision**-0.5)
+    half_log = 0.5 * (np.log(cells.precision) - np.log(2 * np.pi))
+    grid = _occupied(cells.value)
+    square = (cells.value[:, None] - grid) ** 2
+    log_ratio = (half_log - log_f)[:, None] - 0.5 * cells.precision[:, None] * square
+    ratio = np.exp(np.minimum(log_ratio, 600.0))
+    gain = cells.count @ ratio / cells.count.sum() - 1
+    best = [
+        side[np.argmax(gain[side])]
+        for side in (np.flatnonzero(grid < 0), np.flatnonzero(grid > 0))
+        if side.size
+    ]
+    for t in sorted(best, key=lambda t: -gain[t]):
+        if gain[t] <= 0:
+            return
+        omega = np.geomspace(1 / cells.count.sum(), 0.5, 24)
+        likelihood = cells.count @ np.log1p(np.outer(ratio[:, t] - 1, omega))
+        mass = omega[np.argmax(likelihood)]
+        yield mass * ratio[:, t] / (1 - mass + mass * ratio[:, t])
+
+
+def converged(
+    cells: Cells, model: Model, n_components: int, tol: float, max_iter: int
+) -> VariationalFit:
+    """Climb, merge and bear until the bound gains less than `tol` of itself.
+
+    The gain is measured against the bound or the number of values, whichever is
+    smaller: for z-scores the two are alike, and a wild value makes only the bound
+    large.
+    """
+    ascent = _Ascent(cells, model, _start(cells, n_components))
+
+    def gain(share: float) -> float:
+        return share * min(abs(ascent.bound), float(cells.count.sum()))
+
+    changed = True
+    while changed:
+        done = ascent.climb(gain(_LOOSE), max_iter)
+        changed = done and (ascent.merge() or ascent.birth(gain(_LOOSE)))
+    while done:
+        done = ascent.climb(gain(tol), max_iter)
+        if not ascent.merge():
+            break
+    q = components(ascent.stats, model)
+    return VariationalFit(q, np.array(ascent.bounds), done)

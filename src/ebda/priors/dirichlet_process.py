@@ -1,0 +1,218 @@
+"""The Dirichlet process prior as an estimator: parameters, batches, averaging."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from joblib import Parallel, delayed
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+
+from ebda.posterior import FloatArray
+from ebda.priors.algorithm1 import algorithm1
+from ebda.priors.contract import check_values
+from ebda.priors.converged import converged, group
+from ebda.priors.discrete import DiscretePrior
+from ebda.priors.variational import Cells, Model, VariationalFit
+
+Inference = Callable[[Cells, Model, int, float, int], VariationalFit]
+
+
+def _each_value(z: FloatArray, scale: FloatArray) -> Cells:
+    return Cells(z, np.ones(len(z)), scale**-2.0)
+
+
+# name: (how values are grouped, the iteration, its default weights and tolerance)
+INFERENCES: dict[
+    str, tuple[Callable[[FloatArray, FloatArray], Cells], Inference, str, float]
+] = {
+    "paper": (_each_value, algorithm1, "map", 1e-3),
+    "converged": (group, converged, "mean", 1e-12),
+}
+WEIGHTS: dict[str, Callable[[VariationalFit, Cells], DiscretePrior]] = {
+    "map": lambda fit, cells: fit.map_prior(cells),
+    "mean": lambda fit, cells: fit.mean_prior(),
+}
+
+
+class DirichletProcess(BaseEstimator):
+    """Dirichlet process prior with a point mass at zero, by variational Bayes.
+
+    ``z_k ~ N(eta_k, scale_k**2)``, ``eta_k ~ G``, ``G ~ DP(alpha, G0)`` with
+    ``G0 = w delta_0 + (1 - w) N(0, sigma**2)`` (Ouyang and Liang, Section 3). The
+    fitted factorised posterior is summed up as a discrete prior.
+
+    Parameters
+    ----------
+    alpha : float
+        Concentration: larger values expect more components.
+    sigma : float
+        Standard deviation of the non-zero part of the base measure, in units of the
+        noise (of the median noise, where values differ in it).
+    zero_weight : float
+        w, the prior probability that a component is at zero, between 0 and 1.
+    n_components : int
+        T, the truncation. With converged inference more than are needed do no harm.
+    n_batches : int
+        I, the random batches that are fitted apart and averaged. The paper needs
+        them; converged inference does not.
+    inference : {"converged", "paper"}
+        "converged": ascent of the lower bound from spread start values, with
+        mergers (:mod:`ebda.priors.converged`). "paper": Algorithm 1 to the letter.
+    weights : {"mean", "map"}, optional
+        "mean": expected weights of the components. "map": hard assignments, as in
+        the paper. By default "map" for "paper" and "mean" for "converged".
+    tol : float, optional
+        "converged": stop when the bound gains less than this share of itself, by
+        default 1e-12. "paper": stop when no responsibility moves by more, by default
+        1e-3.
+    max_iter : int
+        Iterations at the most, for each batch.
+    n_jobs : int, optional
+        Batches fitted at a time, as joblib counts. The result does not depend on it.
+    random_state : int, RandomState or None
+        Draws the batches; not used when there is one.
+
+    Attributes
+    ----------
+    prior_ : DiscretePrior
+        The estimate of G.
+    lower_bound_ : float
+        Evidence lower bound, summed over batches.
+    lower_bounds_ : ndarray
+        The bound after each iteration; a batch that stops early stays at its last.
+    n_iter_ : int
+        Iterations of the slowest batch.
+    converged_ : bool
+        Whether every batch met the stopping rule.
+    batches_ : list of VariationalFit
+        The variational posterior of each batch.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ebda.priors import DirichletProcess
+    >>> rng = np.random.default_rng(0)
+    >>> z = rng.normal(size=2000) + np.repeat([0, 4], [1900, 100])
+    >>> prior = DirichletProcess().fit(z).prior_
+    >>> prior.atoms.round(1), prior.weights.round(2)
+    (array([0., 4.]), array([0.95, 0.05]))
+    """
+
+    def __init__(
+        self,
+        alpha: float = 1.0,
+        sigma: float = 4.0,
+        zero_weight: float = 0.5,
+        n_components: int = 20,
+        n_batches: int = 1,
+        inference: str = "converged",
+        weights: str | None = None,
+        tol: float | None = None,
+        max_iter: int = 2000,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.alpha = alpha
+        self.sigma = sigma
+        self.zero_weight = zero_weight
+        self.n_components = n_components
+        self.n_batches = n_batches
+        self.inference = inference
+        self.weights = weights
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(self, z: npt.ArrayLike, scale: npt.ArrayLike = 1.0) -> DirichletProcess:
+        """Estimate the prior of eta.
+
+        Parameters
+        ----------
+        z : array-like
+            Values; their shape and order do not matter.
+        scale : float or array-like
+            Noise standard deviation, one for all or one for each value.
+        """
+        values, scales = check_values(z, scale)
+        self._check_parameters(len(values))
+        unit = float(np.median(scales))
+        values, scales = values / unit, scales / unit
+        batches = self._batches(len(values))
+        fits = Parallel(n_jobs=self.n_jobs)(
+            delayed(self._fit_batch)(values[rows], scales[rows]) for rows in batches
+        )
+        self.batches_ = [fit for fit, _ in fits]
+        self.prior_ = DiscretePrior.average(prior for _, prior in fits).rescale(unit)
+        self._summarise_bounds(len(values) * np.log(unit))
+        return self
+
+    def _fit_batch(
+        self, z: FloatArray, scale: FloatArray
+    ) -> tuple[VariationalFit, DiscretePrior]:
+        grouping, iteration, weights, tol = INFERENCES[self.inference]
+        cells = grouping(z, scale)
+        fit = iteration(
+            cells,
+            Model(self.alpha, self.sigma, self.zero_weight),
+            self.n_components,
+            tol if self.tol is None else self.tol,
+            self.max_iter,
+        )
+        return fit, WEIGHTS[self.weights or weights](fit, cells)
+
+    def _batches(self, n_values: int) -> list[Any]:
+        if self.n_batches == 1:
+            return [slice(None)]
+        order = check_random_state(self.random_state).permutation(n_values)
+        return list(np.array_split(order, self.n_batches))
+
+    def _summarise_bounds(self, log_unit: float) -> None:
+        longest = max(len(fit.lower_bounds) for fit in self.batches_)
+        total = np.full(longest, -log_unit)
+        for fit in self.batches_:
+            held = longest - len(fit.lower_bounds)
+            total += np.pad(fit.lower_bounds, (0, held), mode="edge")
+        self.lower_bounds_ = total
+        self.lower_bound_ = float(total[-1])
+        self.n_iter_ = longest
+        self.converged_ = all(fit.converged for fit in self.batches_)
+        if not self.converged_:
+            warnings.warn(
+                f"the variational posterior had not converged after max_iter="
+                f"{self.max_iter} iterations; raise max_iter or tol",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    def _check_parameters(self, n_values: int) -> None:
+        for name in ("alpha", "sigma"):
+            value = getattr(self, name)
+            if not (np.isfinite(value) and value > 0):
+                raise ValueError(f"{name} must be positive, got {value!r}")
+        if not 0 < self.zero_weight < 1:
+            raise ValueError(
+                f"zero_weight must lie between 0 and 1, got {self.zero_weight!r}"
+            )
+        for name in ("n_components", "n_batches", "max_iter"):
+            value = getattr(self, name)
+            if value != int(value) or value < 1:
+                raise ValueError(f"{name} must be a whole number >= 1, got {value!r}")
+        if self.n_batches > n_values:
+            raise ValueError(
+                f"n_batches={self.n_batches} is more than the {n_values} values"
+            )
+        if self.tol is not None and not self.tol > 0:
+            raise ValueError(f"tol must be positive, got {self.tol!r}")
+        for name, known in (("inference", INFERENCES), ("weights", WEIGHTS)):
+            value = getattr(self, name)
+            if value not in known and not (name == "weights" and value is None):
+                raise ValueError(
+                    f"{name} must be one of {sorted(known)}, got {value!r}"
+                )

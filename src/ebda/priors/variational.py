@@ -1,0 +1,241 @@
+"""The variational posterior of the Dirichlet process mixture, as functions on arrays.
+
+The model (the paper's Section 3.2), truncated at T components, with a noise
+precision ``lambda_k`` for each value (1 in the paper):
+
+    V_t ~ Beta(1, alpha),  pi_t = V_t prod_{j<t} (1 - V_j),  V_T = 1
+    xi_t ~ Bernoulli(w),   eta*_t = 0 if xi_t = 1, else N(0, sigma**2)
+    Z_k ~ Multinomial(pi), Y_k ~ N(eta*_{Z_k}, 1 / lambda_k)
+
+and its factorised posterior ``q(eta*, xi) q(V) q(Z)`` (Appendix B). The optimal
+factors depend on the responsibilities phi only through three sums a component,
+
+    n_t = sum_k phi_kt,  h_t = sum_k lambda_k phi_kt,  s_t = sum_k lambda_k phi_kt Y_k,
+
+so these (T, 3) statistics are the state of an iteration, and one evaluation maps
+them to the next ones together with the evidence lower bound.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import betaln, digamma, expit, rel_entr
+
+from ebda.posterior import FloatArray
+from ebda.priors.discrete import DiscretePrior
+
+_LOG_2PI = np.log(2 * np.pi)
+
+
+@dataclass(frozen=True)
+class Model:
+    """Concentration alpha, and the base measure ``w delta_0 + (1-w) N(0, sigma^2)``."""
+
+    alpha: float
+    sigma: float
+    zero_weight: float
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Values, grouped: `count` values at `value` with noise `precision` each.
+
+    `within` is the sum of ``lambda (Y - value)**2`` lost by grouping. With phi equal
+    within a cell the bound below is exact, so that of binned values is still a lower
+    bound of their evidence.
+    """
+
+    value: FloatArray
+    count: FloatArray
+    precision: FloatArray
+    within: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Components:
+    """Optimal q(eta*, xi) q(V) for given statistics, an entry a component.
+
+    ``q(eta*_t) = p_t delta_0 + (1 - p_t) N(m_t, tau_t**2)`` with p `prob_zero`,
+    ``1 - p`` `prob_signal`, m `mean`, tau**2 `variance`; `count` is n_t and
+    ``q(V_t) = Beta(gamma1_t, gamma2_t)`` has T - 1 entries.
+    """
+
+    count: FloatArray
+    mean: FloatArray
+    variance: FloatArray
+    prob_zero: FloatArray
+    prob_signal: FloatArray
+    gamma1: FloatArray
+    gamma2: FloatArray
+
+    @property
+    def used(self) -> npt.NDArray[np.bool_]:
+        """Components that hold a tenth of a value at least.
+
+        The others are the unused rest of the truncation.
+        """
+        return self.count >= 0.1
+
+    @property
+    def atoms(self) -> FloatArray:
+        """0 or m_t, by the more probable state of xi_t.
+
+        All members of a component share one eta*: the component is zero as a whole
+        or not at all, so no share of a null component is left at a meaningless
+        small m_t.
+        """
+        return np.where(self.prob_zero > 0.5, 0.0, self.mean)
+
+
+def components(stats: FloatArray, model: Model) -> Components:
+    """The updates of m, tau, p and gamma in Algorithm 1."""
+    n, h, s = stats.T
+    var = model.sigma**2
+    k = var * h + 1
+    log_odds_zero = (
+        np.log(model.zero_weight)
+        - np.log1p(-model.zero_weight)
+        + 0.5 * np.log(k)
+        - 0.5 * var * s * (s / k)
+    )
+    # gamma_2 sums the counts of the later components: the appendix has it right.
+    later = np.cumsum(n[::-1])[::-1][1:]
+    return Components(
+        count=n,
+        mean=var * s / k,
+        variance=var / k,
+        prob_zero=expit(log_odds_zero),
+        prob_signal=expit(-log_odds_zero),
+        gamma1=1 + n[:-1],
+        gamma2=model.alpha + later,
+    )
+
+
+def _expected_log_sticks(q: Components) -> tuple[FloatArray, FloatArray]:
+    """E log V_t and E log (1 - V_t)."""
+    both = digamma(q.gamma1 + q.gamma2)
+    return digamma(q.gamma1) - both, digamma(q.gamma2) - both
+
+
+def log_joint(value: FloatArray, precision: FloatArray, q: Components) -> FloatArray:
+    """S_kt of Algorithm 1, with the square of Y_k that is common to all t left in.
+
+    That is ``E log pi_t - lambda_k/2 E (Y_k - eta*_t)**2``; the square keeps the
+    numbers small when Y_k is large and an atom is near it.
+    """
+    log_v, log_rest = _expected_log_sticks(q)
+    log_pi = np.append(log_v, 0.0)
+    log_pi[1:] += np.cumsum(log_rest)
+    square = value[:, None] - q.mean
+    square *= square
+    square += q.variance
+    square *= q.prob_signal
+    square += (value * value)[:, None] * q.prob_zero
+    square *= -0.5 * precision[:, None]
+    square += log_pi
+    return square
+
+
+def responsibilities(log_phi: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """phi_kt proportional to exp(S_kt), in place, and the log of the sums."""
+    top = log_phi.max(axis=1)
+    log_phi -= top[:, None]
+    phi = np.exp(log_phi, out=log_phi)
+    total = phi.sum(axis=1)
+    phi /= total[:, None]
+    return phi, top + np.log(total)
+
+
+def statistics(phi: FloatArray, cells: Cells) -> FloatArray:
+    """The (T, 3) sums n, h, s of the responsibilities."""
+    weight = cells.count * cells.precision
+    columns = np.stack([cells.count, weight, weight * cells.value], axis=1)
+    return np.ascontiguousarray(phi.T @ columns)
+
+
+def lower_bound(
+    log_total: FloatArray, cells: Cells, q: Components, model: Model
+) -> float:
+    """Evidence lower bound at the optimal q(Z): ``E log p - E log q``."""
+    log_v, log_rest = _expected_log_sticks(q)
+    fit = cells.count @ (log_total + 0.5 * (np.log(cells.precision) - _LOG_2PI))
+    kl_sticks = np.sum(
+        betaln(1, model.alpha)
+        - betaln(q.gamma1, q.gamma2)
+        + (q.gamma1 - 1) * log_v
+        + (q.gamma2 - model.alpha) * log_rest
+    )
+    ratio = q.variance / model.sigma**2
+    kl_normal = 0.5 * (q.mean * (q.mean / model.sigma**2) + ratio - 1 - np.log(ratio))
+    kl_atoms = np.sum(
+        rel_entr(q.prob_zero, model.zero_weight)
+        + rel_entr(q.prob_signal, 1 - model.zero_weight)
+        + q.prob_signal * kl_normal
+    )
+    return float(fit - 0.5 * cells.within - kl_sticks - kl_atoms)
+
+
+def evaluate(
+    stats: FloatArray, cells: Cells, model: Model
+) -> tuple[FloatArray, float, FloatArray]:
+    """One round of coordinate ascent from given statistics.
+
+    Returns
+    -------
+    new_stats : ndarray of shape (T, 3)
+    bound : float
+        The lower bound after this round's update of q(Z); it never falls.
+    phi : ndarray of shape (n_cells, T)
+    """
+    q = components(stats, model)
+    phi, log_total = responsibilities(log_joint(cells.value, cells.precision, q))
+    return statistics(phi, cells), lower_bound(log_total, cells, q, model), phi
+
+
+@dataclass(frozen=True, eq=False)
+class VariationalFit:
+    """A fitted variational posterior.
+
+    Parameters
+    ----------
+    components : Components
+        q(eta*, xi) and q(V).
+    lower_bounds : ndarray
+        The bound after each iteration.
+    converged : bool
+        Whether the stopping rule was met.
+    """
+
+    components: Components
+    lower_bounds: FloatArray
+    converged: bool
+
+    def prob_zero(self, z: FloatArray, precision: FloatArray) -> FloatArray:
+        """Variational P(eta_k = 0): ``sum_t phi_kt p_t``."""
+        q = self.components
+        phi, _ = responsibilities(log_joint(z, precision, q))
+        return phi @ q.prob_zero
+
+    def mean_prior(self) -> DiscretePrior:
+        """G with the expected weights ``n_t / p`` of the components in use."""
+        q = self.components
+        return DiscretePrior(q.atoms[q.used], q.count[q.used])
+
+    def map_prior(self, cells: Cells) -> DiscretePrior:
+        """G from hard assignments, the paper's estimator (Section 3.3).
+
+        Value k goes to the most probable of 0, with ``sum_t phi_kt p_t``, and the
+        m_t, with ``phi_kt (1 - p_t)`` each.
+        """
+        q = self.components
+        phi, _ = responsibilities(log_joint(cells.value, cells.precision, q))
+        candidates = np.column_stack([phi @ q.prob_zero, phi * q.prob_signal])
+        counts = np.bincount(
+            candidates.argmax(axis=1),
+            weights=cells.count,
+            minlength=candidates.shape[1],
+        )
+        return DiscretePrior(np.append(0.0, q.mean), counts)

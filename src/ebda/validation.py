@@ -1,0 +1,163 @@
+"""Checks at the public door, with messages that name the place and the way out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from ebda.moments import ClassMoments, FloatArray
+
+_SHOWN = 5
+
+
+def one_of(name: str, value: Any, known: Iterable[str]) -> None:
+    """Refuse a parameter value that no registry knows."""
+    names = list(known)
+    if value not in names:
+        raise ValueError(f"{name} must be one of {names}, got {value!r}")
+
+
+def encode_labels(
+    y: npt.NDArray[Any], classes: npt.NDArray[Any] | None = None
+) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp]]:
+    """Sorted classes, and the place of each label among them.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n_samples,)
+        Labels of any sortable type.
+    classes : ndarray, optional
+        Known classes; a label outside is an error.
+    """
+    missing = np.flatnonzero([v is None or v != v for v in y.tolist()])
+    if missing.size:
+        raise ValueError(
+            f"y has {missing.size} missing label(s), the first in row {missing[0]}; "
+            "remove these samples"
+        )
+    try:
+        found, codes = np.unique(y, return_inverse=True)
+    except TypeError:
+        kinds = sorted({type(v).__name__ for v in y.tolist()})
+        raise ValueError(
+            f"y mixes labels that cannot be compared ({', '.join(kinds)}); "
+            "convert them to one type"
+        ) from None
+    if classes is None:
+        return found, codes
+    unknown = found[~np.isin(found, classes)]
+    if unknown.size:
+        raise ValueError(
+            f"y has labels that are not in classes: {unknown[:_SHOWN].tolist()}"
+        )
+    return classes, np.searchsorted(classes, found)[codes]
+
+
+def describe_columns(
+    columns: npt.NDArray[np.intp], names: npt.NDArray[Any] | None
+) -> str:
+    """Columns by number, and by name where they have one."""
+    shown = [
+        f"{j}" if names is None else f"{j} ({str(names[j])!r})"
+        for j in columns[:_SHOWN]
+    ]
+    more = len(columns) - len(shown)
+    noun = "column" if len(columns) == 1 else "columns"
+    return f"{noun} {', '.join(shown)}" + (f" and {more} more" if more else "")
+
+
+def check_finite_moments(
+    moments: ClassMoments, X: Any, names: npt.NDArray[Any] | None
+) -> None:
+    """Find NaN and infinity in X through its moments, without a pass of their own."""
+    bad = ~np.isfinite(moments.means).all(axis=0)
+    if bad.any():
+        _raise_non_finite(X, np.flatnonzero(bad), names)
+    bad = ~np.isfinite(moments.centred_squares).all(axis=0)
+    if bad.any():
+        where = describe_columns(np.flatnonzero(bad), names)
+        raise ValueError(
+            f"X has values too large for their squares in {where}; "
+            "divide these features by a constant"
+        )
+
+
+def check_finite_scores(
+    score: FloatArray, X: Any, names: npt.NDArray[Any] | None
+) -> None:
+    """Find NaN and infinity in X through the scores: a product keeps them."""
+    bad = np.flatnonzero(~np.isfinite(score).all(axis=1))
+    if not bad.size:
+        return
+    rows = X[bad]
+    values = rows.tocoo() if sparse.issparse(rows) else rows
+    stored = values.data if sparse.issparse(rows) else values
+    broken = ~np.isfinite(stored)
+    if broken.any():
+        columns = values.col[broken] if sparse.issparse(rows) else broken.nonzero()[1]
+        _raise_non_finite(X, np.unique(columns), names)
+    raise ValueError(f"the score of row {bad[0]} overflows; are its values in range?")
+
+
+def _raise_non_finite(
+    X: Any, columns: npt.NDArray[np.intp], names: npt.NDArray[Any] | None
+) -> None:
+    column = X[:, [columns[0]]]
+    values = column.toarray() if sparse.issparse(column) else column
+    row = int(np.flatnonzero(~np.isfinite(values[:, 0]))[0])
+    kind = "NaN" if np.isnan(values[row, 0]) else "infinity"
+    raise ValueError(
+        f"X contains NaN or infinity in {describe_columns(columns, names)} "
+        f"(the first is {kind} in row {row}); impute or remove them"
+    )
+
+
+def check_sample_weight(weight: npt.ArrayLike | None, n: int) -> FloatArray | None:
+    """Frequency weights: one number for each sample, finite and not negative."""
+    if weight is None:
+        return None
+    w = np.asarray(weight, dtype=np.float64)
+    if w.ndim == 0:
+        w = np.full(n, float(w))
+    if w.shape != (n,):
+        raise ValueError(
+            f"sample_weight has shape {w.shape}, but X has {n} samples: "
+            "give one weight for each"
+        )
+    bad = np.flatnonzero(~(np.isfinite(w) & (w >= 0)))
+    if bad.size:
+        raise ValueError(
+            f"sample_weight must be finite and not negative; row {bad[0]} has "
+            f"{w[bad[0]]}"
+        )
+    return w
+
+
+def class_prior(priors: Any, counts: FloatArray) -> FloatArray:
+    """Class probabilities from the `priors` parameter.
+
+    >>> class_prior("uniform", np.array([1.0, 3.0])).tolist()
+    [0.5, 0.5]
+    >>> class_prior(None, np.array([1.0, 3.0])).tolist()
+    [0.25, 0.75]
+    """
+    if priors is None or (isinstance(priors, str) and priors == "empirical"):
+        empirical: FloatArray = counts / counts.sum()
+        return empirical
+    if isinstance(priors, str):
+        one_of("priors", priors, ["empirical", "uniform"])
+        return np.full(len(counts), 1 / len(counts))
+    given = np.asarray(priors, dtype=np.float64)
+    if given.shape != counts.shape:
+        raise ValueError(
+            f"priors must have one probability for each of the {len(counts)} classes, "
+            f"got shape {given.shape}"
+        )
+    if not ((given > 0).all() and abs(given.sum() - 1) < 1e-6):
+        raise ValueError(f"priors must be positive and sum to 1, got {given.tolist()}")
+    share: FloatArray = given / given.sum()
+    return share
