@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,6 @@ from sklearn.base import (
     TransformerMixin,
 )
 from sklearn.exceptions import NotFittedError
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from ebda import validation
@@ -81,7 +79,9 @@ class EBClassifier(
     posterior_mean_, prob_zero_ : ndarray, as `z_`
         Posterior mean of each difference and its probability of being zero.
     selected_ : ndarray of bool of shape (n_features,)
-        Features with any weight in the rule.
+        Features with any weight in the rule. None, where the prior cannot tell any
+        difference from zero: then every sample gets the most probable class, with
+        the class probabilities.
     class_prior_ : ndarray of shape (n_classes,)
         Class probabilities that the intercept holds.
     moments_, contrasts_, posterior_, prior_estimator_
@@ -192,6 +192,7 @@ class EBClassifier(
 
     def _validate(self, X: Any, y: Any, reset: bool) -> tuple[Any, npt.NDArray[Any]]:
         self._check_parameters()
+        validation.check_feature_names(X)
         # Finiteness is read off the moments: no pass over X for it alone.
         X, y = validate_data(
             self,
@@ -203,9 +204,7 @@ class EBClassifier(
             ensure_all_finite=False,
             y_numeric=False,
         )
-        y = column_or_1d(y, warn=True)
-        check_classification_targets(y)
-        return X, y
+        return X, column_or_1d(y, warn=True)
 
     def _check_parameters(self) -> None:
         validation.one_of("shrinkage", self.shrinkage, SHRINKAGES)
@@ -272,13 +271,6 @@ class EBClassifier(
         self.prob_zero_ = _squeeze(self.posterior_.prob_zero)
         self._n_features_out = len(rule.coef)
         self._say(f"rule with {int(self.selected_.sum())} features", start)
-        if not self.selected_.any():
-            warnings.warn(
-                "no feature differs between the classes as far as the prior can tell: "
-                "the rule predicts the most probable class for every sample",
-                UserWarning,
-                stacklevel=3,
-            )
 
     def _say(self, what: str, start: float) -> None:
         if self.verbose:
@@ -291,6 +283,7 @@ class EBClassifier(
         if not hasattr(self, "coef_") and hasattr(self, "moments_"):
             raise NotFittedError(f"cannot predict: partial_fit saw {self._missing()}")
         check_is_fitted(self)
+        validation.check_feature_names(X)
         X = validate_data(
             self,
             X,

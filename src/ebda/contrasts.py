@@ -72,8 +72,9 @@ def class_contrasts(moments: ClassMoments, variance: Variance) -> Contrasts:
 
     A feature without any variance within the classes whose means nevertheless
     differ separates the classes perfectly; its z would be infinite. It is given the
-    largest absolute z of the other features, or ``sqrt(N)`` if there is none: as strong
-    as the strongest evidence that the data can show, in any unit of measurement.
+    largest absolute z of the other features, or ``sqrt(N)`` if that is more, which
+    is the z of the chi-square test of a perfect two-way table: in any unit of
+    measurement, as strong as the strongest evidence at hand.
     """
     counts = moments.counts
     positive, negative = contrast_weights(counts)
@@ -107,9 +108,7 @@ def _with_flat_features(
     z, scale, constant = contrasts.z, contrasts.scale, contrasts.constant
     variance = contrasts.variance.copy()
     perfect = flat & ~constant
-    largest = np.abs(z[:, ~flat]).max(initial=0.0)
-    if largest == 0:
-        largest = np.sqrt(n_samples)
+    largest = np.abs(z[:, ~flat]).max(initial=np.sqrt(n_samples))
     d = z[:, perfect]
     # The variance at which the strongest contrast of the feature has z = largest.
     variance[perfect] = (np.abs(d) / np.sqrt(var_factor)[:, None]).max(axis=0) ** 2

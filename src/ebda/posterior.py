@@ -83,8 +83,8 @@ class DiscretePosterior:
     @cached_property
     def _mean_and_prob_zero(self) -> tuple[FloatArray, FloatArray]:
         zero = (self.atoms == 0).astype(np.float64)
-        columns = np.stack([self.atoms, zero], axis=1)
-        mean, prob_zero = self._summarise(lambda w: w @ columns, 2)
+        rows = np.stack([self.atoms, zero])
+        mean, prob_zero = self._summarise(lambda w: rows @ w, 2)
         return mean, np.minimum(prob_zero, 1.0)
 
     @property
@@ -98,17 +98,17 @@ class DiscretePosterior:
     @cached_property
     def sd(self) -> FloatArray:
         def spread(w: FloatArray) -> FloatArray:
-            from_mean = self.atoms - (w @ self.atoms)[:, None]
-            variance = np.einsum("ij,ij,ij->i", w, from_mean, from_mean)
-            root: FloatArray = np.sqrt(variance)[:, None]
+            from_mean = self.atoms[:, None] - self.atoms @ w
+            variance = np.einsum("tk,tk,tk->k", w, from_mean, from_mean)
+            root: FloatArray = np.sqrt(variance)[None, :]
             return root
 
         return self._summarise(spread, 1)[0]
 
     @cached_property
     def lfsr(self) -> FloatArray:
-        signs = np.stack([self.atoms <= 0, self.atoms >= 0], axis=1).astype(np.float64)
-        not_positive, not_negative = self._summarise(lambda w: w @ signs, 2)
+        signs = np.stack([self.atoms <= 0, self.atoms >= 0]).astype(np.float64)
+        not_positive, not_negative = self._summarise(lambda w: signs @ w, 2)
         return np.minimum(np.minimum(not_positive, not_negative), 1.0)
 
     def interval(self, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
@@ -125,10 +125,10 @@ class DiscretePosterior:
 
         def ends(w: FloatArray) -> FloatArray:
             # Each tail is summed from its own end, where small weights still count.
-            lower = np.argmax(np.cumsum(w, axis=1) > tail, axis=1)
-            from_above = np.argmax(np.cumsum(w[:, ::-1], axis=1) > tail, axis=1)
+            lower = np.argmax(np.cumsum(w, axis=0) > tail, axis=0)
+            from_above = np.argmax(np.cumsum(w[::-1], axis=0) > tail, axis=0)
             upper = len(self.atoms) - 1 - from_above
-            quantiles: FloatArray = self.atoms[np.stack([lower, upper], axis=1)]
+            quantiles: FloatArray = self.atoms[np.stack([lower, upper])]
             return quantiles
 
         lower, upper = self._summarise(ends, 2)
@@ -143,7 +143,7 @@ class DiscretePosterior:
             self.z.ravel(), self.scale.ravel(), self.atoms, self.log_weights
         )
         for rows, weights, _ in blocks:
-            out[:, rows] = function(weights).T
+            out[:, rows] = function(weights)
         return tuple(row.reshape(self.z.shape) for row in out)
 
 
@@ -156,8 +156,9 @@ def weight_blocks(
     ------
     rows : slice
         Which values.
-    weights : ndarray of shape (n_rows, n_atoms)
-        Posterior probability of each atom.
+    weights : ndarray of shape (n_atoms, n_rows)
+        Posterior probability of each atom. Atoms come first, so that sums over the
+        few of them run along whole rows of memory.
     log_density : ndarray of shape (n_rows,)
         Log of the marginal density of the values.
     """
@@ -167,14 +168,14 @@ def weight_blocks(
         rows = slice(start, min(start + size, len(z)))
         x, s = z[rows], scale[rows]
         nearest = atoms[np.searchsorted(middles, x)]
-        exponent = x[:, None] - (atoms + nearest[:, None]) / 2
-        exponent *= (atoms - nearest[:, None]) / (s * s)[:, None]
-        exponent += log_weights
-        top = exponent.max(axis=1)
-        exponent -= top[:, None]
+        exponent = (x - nearest / 2) - atoms[:, None] / 2
+        exponent *= (atoms[:, None] - nearest) / (s * s)
+        exponent += log_weights[:, None]
+        top = exponent.max(axis=0)
+        exponent -= top
         weights = np.exp(exponent, out=exponent)
-        total = weights.sum(axis=1)
-        weights /= total[:, None]
+        total = weights.sum(axis=0)
+        weights /= total
         residual = (x - nearest) / s
         log_density = np.log(total) + top - 0.5 * residual * residual
         yield rows, weights, log_density - np.log(s) - _LOG_SQRT_2PI

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
+from sklearn.utils.multiclass import check_classification_targets
 
 from ebda.moments import ClassMoments, FloatArray
 
@@ -47,6 +49,7 @@ def encode_labels(
             f"y mixes labels that cannot be compared ({', '.join(kinds)}); "
             "convert them to one type"
         ) from None
+    check_classification_targets(y)
     if classes is None:
         return found, codes
     unknown = found[~np.isin(found, classes)]
@@ -55,6 +58,20 @@ def encode_labels(
             f"y has labels that are not in classes: {unknown[:_SHOWN].tolist()}"
         )
     return classes, np.searchsorted(classes, found)[codes]
+
+
+def check_feature_names(X: Any) -> None:
+    """Refuse a table with two columns of one name: features are found by name."""
+    columns = getattr(X, "columns", None)
+    if columns is None or len(set(columns)) == len(columns):
+        return
+    counts = Counter(columns)
+    twice = [f"{str(name)!r} ({n} times)" for name, n in counts.items() if n > 1]
+    raise ValueError(
+        f"X has duplicated feature names: {', '.join(twice[:_SHOWN])}"
+        + (f" and {len(twice) - _SHOWN} more" if len(twice) > _SHOWN else "")
+        + "; rename them, or give the values alone (X.to_numpy())"
+    )
 
 
 def describe_columns(
@@ -134,6 +151,8 @@ def check_sample_weight(weight: npt.ArrayLike | None, n: int) -> FloatArray | No
             f"sample_weight must be finite and not negative; row {bad[0]} has "
             f"{w[bad[0]]}"
         )
+    if not w.any():
+        raise ValueError("sample_weight is zero for every sample")
     return w
 
 

@@ -28,7 +28,7 @@ def algorithm1(
     As in the authors' program, the m and p that are returned are those of the last
     round, from which the last phi was computed.
     """
-    phi = np.full((len(cells.value), n_components), 1 / n_components)
+    phi = np.full((n_components, len(cells.value)), 1 / n_components)
     bounds: list[float] = []
     moved = np.inf
     while moved > tol and len(bounds) < max_iter:

@@ -101,8 +101,8 @@ def _start(cells: Cells, n_components: int) -> FloatArray:
     atoms = start_atoms(cells.value, n_components)
     log_weight = np.full(n_components, np.log((1 - _START_ZERO) / max(len(atoms), 2)))
     log_weight[0] = np.log(_START_ZERO)
-    square = (cells.value[:, None] - atoms) ** 2
-    phi, _ = responsibilities(log_weight - 0.5 * cells.precision[:, None] * square)
+    square = (cells.value - atoms[:, None]) ** 2
+    phi, _ = responsibilities(log_weight[:, None] - 0.5 * cells.precision * square)
     return statistics(phi, cells)
 
 
@@ -282,7 +282,7 @@ class _Ascent:
             return False
         for phi in _births(self.cells, q):
             stats = self.stats * 1.0
-            born = statistics(phi[:, None], self.cells)[0]
+            born = statistics(phi[None, :], self.cells)[0]
             shrink = 1 - born[0] / self.cells.count.sum()
             stats *= shrink
             stats[unused[-1]] = born
@@ -308,10 +308,10 @@ def _births(cells: Cells, q: Components) -> Iterator[FloatArray]:
     log_f = prior.logpdf(cells.value, cells.precision**-0.5)
     half_log = 0.5 * (np.log(cells.precision) - np.log(2 * np.pi))
     grid = _occupied(cells.value)
-    square = (cells.value[:, None] - grid) ** 2
-    log_ratio = (half_log - log_f)[:, None] - 0.5 * cells.precision[:, None] * square
+    square = (cells.value - grid[:, None]) ** 2
+    log_ratio = half_log - log_f - 0.5 * cells.precision * square
     ratio = np.exp(np.minimum(log_ratio, 600.0))
-    gain = cells.count @ ratio / cells.count.sum() - 1
+    gain = ratio @ cells.count / cells.count.sum() - 1
     best = [
         side[np.argmax(gain[side])]
         for side in (np.flatnonzero(grid < 0), np.flatnonzero(grid > 0))
@@ -321,9 +321,9 @@ def _births(cells: Cells, q: Components) -> Iterator[FloatArray]:
         if gain[t] <= 0:
             return
         omega = np.geomspace(1 / cells.count.sum(), 0.5, 24)
-        likelihood = cells.count @ np.log1p(np.outer(ratio[:, t] - 1, omega))
+        likelihood = np.log1p(np.outer(omega, ratio[t] - 1)) @ cells.count
         mass = omega[np.argmax(likelihood)]
-        yield mass * ratio[:, t] / (1 - mass + mass * ratio[:, t])
+        yield mass * ratio[t] / (1 - mass + mass * ratio[t])
 
 
 def converged(

@@ -101,14 +101,14 @@ class DirichletProcess(BaseEstimator):
     >>> z = rng.normal(size=2000) + np.repeat([0, 4], [1900, 100])
     >>> prior = DirichletProcess().fit(z).prior_
     >>> prior.atoms.round(1), prior.weights.round(2)
-    (array([0., 4.]), array([0.95, 0.05]))
+    (array([0. , 3.9]), array([0.95, 0.05]))
     """
 
     def __init__(
         self,
         alpha: float = 1.0,
         sigma: float = 4.0,
-        zero_weight: float = 0.5,
+        zero_weight: float = 0.8,
         n_components: int = 20,
         n_batches: int = 1,
         inference: str = "converged",
@@ -142,7 +142,7 @@ class DirichletProcess(BaseEstimator):
         """
         values, scales = check_values(z, scale)
         self._check_parameters(len(values))
-        unit = float(np.median(scales))
+        unit = float(scales[0] if np.ptp(scales) == 0 else np.median(scales))
         values, scales = values / unit, scales / unit
         batches = self._batches(len(values))
         fits = Parallel(n_jobs=self.n_jobs)(

@@ -123,29 +123,30 @@ def _expected_log_sticks(q: Components) -> tuple[FloatArray, FloatArray]:
 def log_joint(value: FloatArray, precision: FloatArray, q: Components) -> FloatArray:
     """S_kt of Algorithm 1, with the square of Y_k that is common to all t left in.
 
-    That is ``E log pi_t - lambda_k/2 E (Y_k - eta*_t)**2``; the square keeps the
+    Components come first, so that sums over them run along rows of memory. The entry
+    is ``E log pi_t - lambda_k/2 E (Y_k - eta*_t)**2``; the square keeps the
     numbers small when Y_k is large and an atom is near it.
     """
     log_v, log_rest = _expected_log_sticks(q)
     log_pi = np.append(log_v, 0.0)
     log_pi[1:] += np.cumsum(log_rest)
-    square = value[:, None] - q.mean
+    square = value - q.mean[:, None]
     square *= square
-    square += q.variance
-    square *= q.prob_signal
-    square += (value * value)[:, None] * q.prob_zero
-    square *= -0.5 * precision[:, None]
-    square += log_pi
+    square += q.variance[:, None]
+    square *= q.prob_signal[:, None]
+    square += value * value * q.prob_zero[:, None]
+    square *= -0.5 * precision
+    square += log_pi[:, None]
     return square
 
 
 def responsibilities(log_phi: FloatArray) -> tuple[FloatArray, FloatArray]:
     """phi_kt proportional to exp(S_kt), in place, and the log of the sums."""
-    top = log_phi.max(axis=1)
-    log_phi -= top[:, None]
+    top = log_phi.max(axis=0)
+    log_phi -= top
     phi = np.exp(log_phi, out=log_phi)
-    total = phi.sum(axis=1)
-    phi /= total[:, None]
+    total = phi.sum(axis=0)
+    phi /= total
     return phi, top + np.log(total)
 
 
@@ -153,7 +154,7 @@ def statistics(phi: FloatArray, cells: Cells) -> FloatArray:
     """The (T, 3) sums n, h, s of the responsibilities."""
     weight = cells.count * cells.precision
     columns = np.stack([cells.count, weight, weight * cells.value], axis=1)
-    return np.ascontiguousarray(phi.T @ columns)
+    return phi @ columns
 
 
 def lower_bound(
@@ -188,7 +189,7 @@ def evaluate(
     new_stats : ndarray of shape (T, 3)
     bound : float
         The lower bound after this round's update of q(Z); it never falls.
-    phi : ndarray of shape (n_cells, T)
+    phi : ndarray of shape (T, n_cells)
     """
     q = components(stats, model)
     phi, log_total = responsibilities(log_joint(cells.value, cells.precision, q))
@@ -217,7 +218,7 @@ class VariationalFit:
         """Variational P(eta_k = 0): ``sum_t phi_kt p_t``."""
         q = self.components
         phi, _ = responsibilities(log_joint(z, precision, q))
-        return phi @ q.prob_zero
+        return q.prob_zero @ phi
 
     def mean_prior(self) -> DiscretePrior:
         """G with the expected weights ``n_t / p`` of the components in use."""
@@ -232,10 +233,8 @@ class VariationalFit:
         """
         q = self.components
         phi, _ = responsibilities(log_joint(cells.value, cells.precision, q))
-        candidates = np.column_stack([phi @ q.prob_zero, phi * q.prob_signal])
+        candidates = np.vstack([q.prob_zero @ phi, phi * q.prob_signal[:, None]])
         counts = np.bincount(
-            candidates.argmax(axis=1),
-            weights=cells.count,
-            minlength=candidates.shape[1],
+            candidates.argmax(axis=0), weights=cells.count, minlength=len(candidates)
         )
         return DiscretePrior(np.append(0.0, q.mean), counts)

@@ -1,0 +1,546 @@
+"""EBClassifier: the rule, its identities, scikit-learn, and bad input."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import joblib
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import sklearn
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.exceptions import NotFittedError
+from sklearn.feature_selection import SelectFromModel
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from ebda import EBClassifier, theory
+from ebda.datasets import load_khan, make_two_class
+from ebda.priors import DirichletProcess, DiscretePrior
+
+FITTED = (
+    "coef_",
+    "intercept_",
+    "z_",
+    "posterior_mean_",
+    "prob_zero_",
+    "selected_",
+    "class_prior_",
+)
+
+
+def data(
+    n: tuple[int, ...] = (12, 9), p: int = 60, seed: int = 0
+) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    y = np.repeat(np.arange(len(n)), n)
+    X = rng.normal(size=(len(y), p)) * rng.uniform(0.5, 3, p) + rng.normal(size=p)
+    for k in range(1, len(n)):
+        X[y == k, 5 * k : 5 * k + 5] += 3
+    return X, y
+
+
+def assert_same_model(a: EBClassifier, b: EBClassifier, rtol: float = 1e-7) -> None:
+    np.testing.assert_array_equal(a.classes_, b.classes_)
+    for name in FITTED:
+        np.testing.assert_allclose(
+            getattr(a, name), getattr(b, name), rtol=rtol, atol=1e-9, err_msg=name
+        )
+
+
+# The rule
+
+
+def test_two_class_rule_is_the_papers_equation() -> None:
+    X, y = data()
+    prior = DiscretePrior([-2, 0, 3], [0.1, 0.7, 0.2])
+    model = EBClassifier(prior=prior, priors="uniform").fit(X, y)
+    first, second = X[y == 0], X[y == 1]
+    d = second.mean(0) - first.mean(0)
+    n1, n2 = len(first), len(second)
+    squares = ((first - first.mean(0)) ** 2).sum(0)
+    squares += ((second - second.mean(0)) ** 2).sum(0)
+    s = np.sqrt(squares / (n1 + n2 - 2))
+    z = d / (s * np.sqrt(1 / n1 + 1 / n2))
+    eta = prior.posterior(z).mean
+    score = ((X - (first.mean(0) + second.mean(0)) / 2) / s) @ eta
+    np.testing.assert_allclose(model.z_, z)
+    ratio = model.decision_function(X) / score
+    np.testing.assert_allclose(ratio, ratio[0])
+    assert ratio[0] > 0
+
+
+def test_decision_is_linear_in_the_units_of_the_data() -> None:
+    for n in ((12, 9), (8, 7, 6)):
+        X, y = data(n)
+        model = EBClassifier().fit(X, y)
+        decision = X @ model.coef_.T + model.intercept_
+        expected = decision[:, 0] if len(n) == 2 else decision
+        np.testing.assert_allclose(model.decision_function(X), expected)
+        np.testing.assert_allclose(model.transform(X), decision)
+
+
+@pytest.mark.parametrize("priors", [None, "uniform", [0.2, 0.8]])
+def test_without_shrinkage_it_is_linear_naive_bayes(priors: Any) -> None:
+    """A very wide prior does not shrink: the log-odds of normals of one variance."""
+    X, y = data(p=20)
+    wide = DiscretePrior(np.linspace(-60, 60, 24_001), np.ones(24_001))
+    model = EBClassifier(prior=wide, priors=priors).fit(X, y)
+    bayes = GaussianNB(priors=model.class_prior_).fit(X, y)
+    df = len(y) - 2
+    bayes.var_[:] = (
+        sum(((X[y == k] - X[y == k].mean(0)) ** 2).sum(0) for k in (0, 1)) / df
+    )
+    log_odds = np.diff(bayes.predict_joint_log_proba(X), axis=1)[:, 0]
+    np.testing.assert_allclose(model.decision_function(X), log_odds, rtol=1e-6)
+
+
+def test_shrinkages_of_the_paper() -> None:
+    X, y = data()
+    fits = {
+        name: EBClassifier(shrinkage=name, zero_threshold=0.4).fit(X, y)
+        for name in ("mean", "sparse", "hard")
+    }
+    mean = fits["mean"]
+    zero = mean.prob_zero_ > 0.4
+    assert 0 < zero.sum() < len(zero)
+    weight = mean.coef_[0]
+    np.testing.assert_array_equal(fits["sparse"].coef_[0], np.where(zero, 0, weight))
+    np.testing.assert_array_equal(fits["hard"].selected_, ~zero)
+    np.testing.assert_allclose(
+        fits["hard"].coef_[0, ~zero],
+        (weight * mean.z_ / mean.posterior_mean_)[~zero],
+    )
+
+
+def test_a_feature_that_cannot_be_told_from_zero_gets_no_weight() -> None:
+    X, y = data()
+    model = EBClassifier(prior=DiscretePrior([0], [1])).fit(X, y)
+    assert not model.selected_.any()
+    np.testing.assert_allclose(model.predict_proba(X), [[12 / 21, 9 / 21]] * 21)
+
+
+def test_threshold_of_one_keeps_everything_and_of_zero_nothing() -> None:
+    X, y = data()
+    assert EBClassifier(shrinkage="sparse", zero_threshold=1).fit(X, y).selected_.all()
+    none = EBClassifier(shrinkage="sparse", zero_threshold=0).fit(X, y)
+    assert none.selected_.sum() == (none.prob_zero_ == 0).sum()
+
+
+def test_error_comes_near_the_limit_on_simulated_data() -> None:
+    sim = make_two_class(n_signals=200, effect=2.0, variance=12.5, random_state=0)
+    model = EBClassifier(priors="uniform").fit(sim.data, sim.target)
+    error = theory.error_rate(
+        model.coef_, model.intercept_, sim.means[0], sim.means[1], sim.variance
+    )
+    assert error < 0.07  # no shrinkage: 0.14; the limit with known variances: 0.028
+
+
+def test_many_classes_on_real_data() -> None:
+    khan = load_khan()
+    train = khan.split == "train"
+    model = EBClassifier().fit(khan.data[train], khan.target[train])
+    assert model.coef_.shape == (4, 2308)
+    assert model.score(khan.data[~train], khan.target[~train]) >= 0.8
+
+
+def test_class_priors() -> None:
+    X, y = data((15, 5))
+    base = EBClassifier(priors="uniform").fit(X, y)
+    for priors, odds in ((None, 1 / 3), ("empirical", 1 / 3), ([0.1, 0.9], 9)):
+        model = EBClassifier(priors=priors).fit(X, y)
+        np.testing.assert_allclose(model.intercept_ - base.intercept_, np.log(odds))
+
+
+# Probabilities
+
+
+@given(scale=st.floats(1e-3, 1e6), n_classes=st.integers(2, 4))
+def test_probabilities_are_finite_and_agree_with_predict(
+    scale: float, n_classes: int
+) -> None:
+    X, y = data((6,) * n_classes, p=30)
+    model = EBClassifier().fit(X, y)
+    far = X * scale
+    proba = model.predict_proba(far)
+    assert np.isfinite(proba).all()
+    np.testing.assert_allclose(proba.sum(axis=1), 1)
+    assert np.isfinite(model.predict_log_proba(far)).all()
+    np.testing.assert_array_equal(model.classes_[proba.argmax(1)], model.predict(far))
+
+
+# Ways to give the data
+
+
+@pytest.mark.parametrize("n", [(12, 9), (8, 7, 6)])
+@pytest.mark.parametrize(
+    "convert",
+    [
+        np.asfortranarray,
+        sparse.csr_matrix,
+        sparse.csc_matrix,
+        sparse.csr_array,
+        lambda X: X[:, ::-1][:, ::-1],
+        lambda X: pd.DataFrame(X, columns=[f"g{j}" for j in range(X.shape[1])]),
+        lambda X: pl.DataFrame(X, schema=[f"g{j}" for j in range(X.shape[1])]),
+        lambda X: X.tolist(),
+    ],
+)
+def test_the_container_does_not_matter(n: tuple[int, ...], convert: Any) -> None:
+    X, y = data(n)
+    X = np.where(np.abs(X) < 0.7, 0.0, X)
+    reference = EBClassifier().fit(X, y)
+    other = EBClassifier().fit(convert(X), y)
+    assert_same_model(reference, other)
+    np.testing.assert_allclose(
+        other.predict_proba(convert(X)), reference.predict_proba(X), rtol=1e-6
+    )
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int32, np.uint8, np.int64])
+def test_numbers_of_any_type_are_summed_in_float64(dtype: Any) -> None:
+    X, y = data()
+    X = np.abs(np.rint(X * 10)).astype(dtype)
+    assert_same_model(
+        EBClassifier().fit(X.astype(np.float64), y), EBClassifier().fit(X, y), 1e-12
+    )
+    assert EBClassifier().fit(X, y).predict_proba(X).dtype == np.float64
+
+
+def test_names_of_features_are_kept_and_checked() -> None:
+    X, y = data()
+    frame = pd.DataFrame(X).rename(columns=lambda j: f"g{j}")
+    model = EBClassifier().fit(frame, y)
+    assert model.feature_names_in_.tolist() == list(frame.columns)
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(frame[frame.columns[::-1]])
+
+
+def test_duplicated_feature_names_are_named() -> None:
+    X, y = data()
+    frame = pd.DataFrame(X).rename(columns=lambda j: f"g{j // 2}")
+    with pytest.raises(ValueError, match=r"'g0' \(2 times\), .* and 25 more"):
+        EBClassifier().fit(frame, y)
+    assert EBClassifier().fit(frame.to_numpy(), y).predict(X).shape == y.shape
+
+
+def test_order_of_features_and_samples_does_not_matter() -> None:
+    X, y = data()
+    rng = np.random.default_rng(1)
+    features, samples = rng.permutation(X.shape[1]), rng.permutation(len(y))
+    reference = EBClassifier().fit(X, y)
+    shuffled = EBClassifier().fit(X[samples][:, features], y[samples])
+    np.testing.assert_allclose(shuffled.coef_, reference.coef_[:, features], rtol=1e-6)
+    np.testing.assert_allclose(shuffled.intercept_, reference.intercept_, rtol=1e-6)
+
+
+def test_units_of_features_do_not_matter() -> None:
+    X, y = data()
+    units = np.geomspace(1e-8, 1e8, X.shape[1])
+    reference = EBClassifier().fit(X, y)
+    scaled = EBClassifier().fit(X * units + 7 * units, y)
+    np.testing.assert_allclose(
+        scaled.decision_function(X * units + 7 * units),
+        reference.decision_function(X),
+        rtol=1e-6,
+    )
+
+
+# Streams and weights
+
+
+@given(cuts=st.lists(st.integers(1, 20), max_size=4), order=st.randoms())
+def test_any_stream_of_batches_gives_the_model_of_one_fit(
+    cuts: list[int], order: Any
+) -> None:
+    X, y = data()
+    rows = np.arange(len(y))
+    order.shuffle(rows)
+    stream = EBClassifier()
+    for part in np.split(rows, sorted(cuts)):
+        if part.size:
+            stream.partial_fit(X[part], y[part], classes=[0, 1])
+    assert_same_model(EBClassifier().fit(X, y), stream, 1e-6)
+
+
+def test_a_stream_says_what_it_lacks() -> None:
+    X, y = data()
+    model = EBClassifier().partial_fit(X[:5], y[:5], classes=[0, 1])
+    with pytest.raises(NotFittedError, match="no sample of class 1 yet"):
+        model.predict(X)
+    few = EBClassifier().partial_fit(X[[0, -1]], y[[0, -1]], classes=[0, 1])
+    with pytest.raises(NotFittedError, match="one sample of each class"):
+        few.predict(X)
+    with pytest.raises(ValueError, match="not in classes"):
+        model.partial_fit(X[:2], [0, 7])
+    with pytest.raises(ValueError, match="differ from those of the first"):
+        model.partial_fit(X, y, classes=[0, 1, 2])
+    with pytest.raises(ValueError, match="needs classes"):
+        EBClassifier().partial_fit(X, y)
+    with pytest.raises(ValueError, match="at least two"):
+        EBClassifier().partial_fit(X, y, classes=[0])
+    with pytest.raises(NotFittedError):
+        EBClassifier().predict(X)
+
+
+def test_partial_fit_goes_on_after_fit() -> None:
+    X, y = data()
+    model = EBClassifier().fit(X[::2], y[::2]).partial_fit(X[1::2], y[1::2])
+    assert_same_model(EBClassifier().fit(X, y), model, 1e-6)
+
+
+@pytest.mark.parametrize("convert", [np.asarray, sparse.csr_matrix, sparse.csc_matrix])
+def test_weights_are_frequencies(convert: Any) -> None:
+    X, y = data()
+    weight = np.random.default_rng(2).integers(0, 4, len(y))
+    repeated = np.repeat(np.arange(len(y)), weight)
+    assert_same_model(
+        EBClassifier().fit(X[repeated], y[repeated]),
+        EBClassifier().fit(convert(X), y, sample_weight=weight),
+        1e-6,
+    )
+
+
+# At home in scikit-learn
+
+
+def test_works_with_the_tools_of_scikit_learn() -> None:
+    X, y = data()
+    pipeline = make_pipeline(StandardScaler(), EBClassifier(shrinkage="sparse"))
+    assert cross_val_score(pipeline, X, y, cv=3).mean() > 0.8
+    grid = GridSearchCV(
+        EBClassifier(shrinkage="sparse"), {"zero_threshold": [0.1, 0.5, 0.9]}, cv=3
+    ).fit(X, y)
+    assert grid.best_score_ > 0.8
+    nested = GridSearchCV(
+        EBClassifier(prior=DirichletProcess()), {"prior__zero_weight": [0.1, 0.9]}, cv=3
+    ).fit(X, y)
+    assert nested.best_score_ > 0.8
+    calibrated = CalibratedClassifierCV(EBClassifier(), cv=3).fit(X, y)
+    assert calibrated.score(X, y) > 0.8
+    chosen = SelectFromModel(EBClassifier(shrinkage="sparse"), threshold=1e-9).fit(X, y)
+    np.testing.assert_array_equal(
+        chosen.get_support(), EBClassifier(shrinkage="sparse").fit(X, y).selected_
+    )
+
+
+def test_clone_pickle_and_joblib(tmp_path: Any) -> None:
+    X, y = data()
+    model = EBClassifier(prior=DirichletProcess(zero_weight=0.9)).fit(X, y)
+    assert not hasattr(clone(model), "coef_")
+    restored = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(restored.predict_proba(X), model.predict_proba(X))
+    joblib.dump(model, tmp_path / "model")
+    loaded = joblib.load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+
+
+@pytest.mark.parametrize("container", ["pandas", "polars"])
+def test_output_of_transform_is_set(container: str) -> None:
+    X, y = data((8, 7, 6))
+    out = EBClassifier().set_output(transform=container).fit(X, y).transform(X)
+    assert list(out.columns) == [f"ebclassifier{k}" for k in range(3)]
+
+
+def test_metadata_is_routed() -> None:
+    X, y = data()
+    weight = np.random.default_rng(3).integers(1, 4, len(y)).astype(float)
+    with sklearn.config_context(enable_metadata_routing=True):
+        pipeline = make_pipeline(
+            StandardScaler().set_fit_request(sample_weight=False),
+            EBClassifier().set_fit_request(sample_weight=True),
+        )
+        pipeline.fit(X, y, sample_weight=weight)
+    direct = EBClassifier().fit(pipeline[:-1].transform(X), y, sample_weight=weight)
+    np.testing.assert_allclose(pipeline[-1].coef_, direct.coef_)
+
+
+def test_verbose_prints_the_steps(capsys: pytest.CaptureFixture[str]) -> None:
+    EBClassifier(verbose=1).fit(*data())
+    printed = capsys.readouterr().out
+    assert "moments of 21 x 60" in printed
+    assert "prior" in printed
+    assert "rule with" in printed
+
+
+def test_named_prior_gets_seed_and_jobs() -> None:
+    model = EBClassifier(random_state=3, n_jobs=1).fit(*data())
+    assert model.prior_estimator_.random_state == 3
+    assert model.prior_estimator_.n_jobs == 1
+
+
+# Bad input
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("convert", [np.asarray, sparse.csr_matrix, sparse.csc_matrix])
+def test_non_finite_values_are_named(value: float, convert: Any) -> None:
+    X, y = data()
+    X[4, 7] = value
+    kind = "NaN" if np.isnan(value) else "infinity"
+    with pytest.raises(ValueError, match=rf"column 7 .*{kind} in row 4"):
+        EBClassifier().fit(convert(X), y)
+    good, _ = data()
+    model = EBClassifier().fit(good, y)
+    with pytest.raises(ValueError, match=rf"column 7 .*{kind} in row 4"):
+        model.predict(convert(X))
+
+
+def test_non_finite_values_are_named_by_feature() -> None:
+    X, y = data()
+    X[4, [7, 9]] = np.nan
+    frame = pd.DataFrame(X, columns=[f"gene{j}" for j in range(X.shape[1])])
+    with pytest.raises(ValueError, match=r"columns 7 \('gene7'\), 9 \('gene9'\)"):
+        EBClassifier().fit(frame, y)
+
+
+def test_many_bad_columns_are_counted() -> None:
+    X, y = data()
+    X[0] = np.nan
+    with pytest.raises(ValueError, match="and 55 more"):
+        EBClassifier().fit(X, y)
+
+
+def test_huge_values() -> None:
+    X, y = data()
+    X[:, 3] = X[:, 3] * 1e150
+    assert np.isfinite(EBClassifier().fit(X, y).predict_proba(X)).all()
+    X[:, 3] = X[:, 3] * 1e100
+    with pytest.raises(ValueError, match="too large for their squares in column 3"):
+        EBClassifier().fit(X, y)
+
+
+def test_scores_that_overflow_are_named() -> None:
+    X, y = data()
+    model = EBClassifier().fit(X, y)
+    X[2] = 1.7e308 * np.sign(model.coef_[0])
+    with pytest.raises(ValueError, match="score of row 2 overflows"):
+        model.predict(X)
+
+
+def test_constant_features_get_weight_zero() -> None:
+    X, y = data()
+    X[:, 3], X[:, 8] = 0.1, 0.0
+    model = EBClassifier().fit(X, y)
+    assert not model.selected_[[3, 8]].any()
+    assert (model.z_[[3, 8]] == 0).all()
+    rest = np.delete(np.arange(60), [3, 8])
+    np.testing.assert_allclose(
+        model.coef_[:, rest], EBClassifier().fit(X[:, rest], y).coef_, rtol=1e-6
+    )
+
+
+def test_all_constant_is_an_error() -> None:
+    with pytest.raises(ValueError, match="all 3 features are constant"):
+        EBClassifier().fit(np.ones((6, 3)), [0, 0, 0, 1, 1, 1])
+
+
+def test_a_perfect_separator_classifies() -> None:
+    y = np.repeat([0, 1], 10)
+    model = EBClassifier().fit(y[:, None] * 5.0, y)
+    assert model.predict([[0.0], [5.0]]).tolist() == [0, 1]
+
+
+def test_one_class_is_an_error() -> None:
+    X, _ = data()
+    with pytest.raises(ValueError, match=r"one class only .*'a'"):
+        EBClassifier().fit(X, ["a"] * len(X))
+
+
+def test_a_class_with_one_sample() -> None:
+    X, y = data((12, 1))
+    assert EBClassifier().fit(X, y).predict(X).shape == y.shape
+    with pytest.raises(ValueError, match="needs two samples in every class"):
+        EBClassifier(variance="separate").fit(X, y)
+    with pytest.raises(ValueError, match="only one sample of each class"):
+        EBClassifier().fit(X[[0, -1]], y[[0, -1]])
+
+
+def test_a_class_without_weight() -> None:
+    X, y = data()
+    with pytest.raises(ValueError, match="no sample of class 1"):
+        EBClassifier().fit(X, y, sample_weight=(y == 0).astype(float))
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        ["no", "yes"],
+        [True, False],
+        [-1, 1],
+        [2.0, 5.0],
+        np.array(["a", "b"], dtype=object),
+        pd.Categorical(["x", "y"]),
+    ],
+)
+def test_labels_of_any_type(labels: Any) -> None:
+    X, y = data()
+    target = np.asarray(labels)[y]
+    model = EBClassifier().fit(X, target)
+    assert set(model.predict(X).tolist()) <= set(target.tolist())
+    np.testing.assert_array_equal(model.classes_, np.unique(target))
+
+
+def test_bad_labels_are_named() -> None:
+    X, y = data()
+    target = y.astype(object)
+    target[6] = None
+    with pytest.raises(ValueError, match=r"missing label.*row 6"):
+        EBClassifier().fit(X, target)
+    target[6] = "one"
+    with pytest.raises(ValueError, match="one type"):
+        EBClassifier().fit(X, target)
+    with pytest.raises(ValueError, match="Unknown label type"):
+        EBClassifier().fit(X, y + 0.5 + np.arange(len(y)) / 100)
+
+
+@pytest.mark.parametrize(
+    ("parameter", "message"),
+    [
+        ({"shrinkage": "soft"}, "shrinkage must be one of"),
+        ({"variance": "none"}, "variance must be one of"),
+        ({"covariance": "factor"}, r"covariance must be one of \['diagonal'\]"),
+        ({"prior": "gauss"}, "prior must be one of"),
+        ({"zero_threshold": 1.5}, "zero_threshold must lie between 0 and 1"),
+        ({"priors": "flat"}, "priors must be one of"),
+        ({"priors": [0.5]}, "one probability for each of the 2 classes"),
+        ({"priors": [0.5, 0.6]}, "sum to 1"),
+        ({"priors": [0.0, 1.0]}, "positive"),
+    ],
+)
+def test_bad_parameters_are_named(parameter: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        EBClassifier(**parameter).fit(*data())
+
+
+@pytest.mark.parametrize(
+    ("weight", "message"),
+    [
+        (np.ones(3), "one weight for each"),
+        (-np.ones(21), "not negative; row 0"),
+        (np.full(21, np.nan), "finite"),
+        (np.zeros(21), "zero for every sample"),
+    ],
+)
+def test_bad_weights_are_named(weight: np.ndarray, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        EBClassifier().fit(*data(), sample_weight=weight)
+
+
+def test_one_number_is_a_weight_for_all() -> None:
+    X, y = data()
+    twice = np.repeat(np.arange(len(y)), 2)
+    assert_same_model(
+        EBClassifier().fit(X[twice], y[twice]),
+        EBClassifier().fit(X, y, sample_weight=2),
+        1e-6,
+    )

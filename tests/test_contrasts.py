@@ -1,0 +1,217 @@
+"""Contrasts: t statistics for two classes, nearest-centroid contrasts for more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from ebda.contrasts import Contrasts, class_contrasts, contrast_weights
+from ebda.moments import ClassMoments, class_moments
+from ebda.variance import VARIANCES, Variance, pooled, separate
+
+
+def contrasts_of(
+    X: np.ndarray,
+    codes: np.ndarray,
+    variance: Callable[[ClassMoments], Variance] = pooled,
+) -> Contrasts:
+    moments = class_moments(X, codes, int(codes.max()) + 1)
+    return class_contrasts(moments, variance(moments))
+
+
+def sample(sizes: list[int], p: int = 6) -> tuple[np.ndarray, np.ndarray]:
+    """Normal features of unequal spread, classes shuffled."""
+    rng = np.random.default_rng(sum(sizes))
+    codes = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
+    X = rng.normal(3.0, 1.0 + codes[:, None], size=(len(codes), p))
+    X += rng.normal(size=(len(sizes), p))[codes]
+    return X, codes
+
+
+@pytest.mark.parametrize("sizes", [[8, 8], [5, 17], [1, 4], [2, 1]])
+def test_two_class_z_is_the_pooled_t_statistic(sizes: list[int]) -> None:
+    X, codes = sample(sizes)
+    want = stats.ttest_ind(X[codes == 1], X[codes == 0]).statistic
+    np.testing.assert_allclose(contrasts_of(X, codes).z[0], want, rtol=1e-12)
+
+
+@pytest.mark.parametrize("sizes", [[8, 8], [5, 17], [2, 3]])
+def test_separate_variances_give_the_statistic_of_welch(sizes: list[int]) -> None:
+    X, codes = sample(sizes)
+    test = stats.ttest_ind(X[codes == 1], X[codes == 0], equal_var=False)
+    got = contrasts_of(X, codes, separate).z[0]
+    np.testing.assert_allclose(got, test.statistic, rtol=1e-12)
+
+
+def test_separate_rule_variance_is_proportional_to_the_squared_scale() -> None:
+    X, codes = sample([5, 17])
+    got = contrasts_of(X, codes, separate)
+    np.testing.assert_allclose(got.variance * (1 / 5 + 1 / 17), got.scale[0] ** 2)
+
+
+def test_positive_z_means_a_larger_second_class() -> None:
+    X = np.array([[0.0, 5.0], [1.0, 6.0], [5.0, 0.0], [6.0, 1.0]])
+    z = contrasts_of(X, np.array([0, 0, 1, 1])).z[0]
+    assert z[0] > 0 > z[1]
+
+
+def test_equal_sizes_give_the_formula_of_the_paper() -> None:
+    n = 9
+    X, codes = sample([n, n])
+    first, second = X[codes == 0], X[codes == 1]
+    d = second.mean(axis=0) - first.mean(axis=0)
+    s = np.sqrt((first.var(axis=0, ddof=1) + second.var(axis=0, ddof=1)) / 2)
+    got = contrasts_of(X, codes).z[0]
+    np.testing.assert_allclose(got, np.sqrt(n / 2) * d / s, rtol=1e-12)
+
+
+@pytest.mark.parametrize("sizes", [[4, 4, 4], [3, 5, 11], [1, 2, 6, 9]])
+def test_many_class_contrasts_compare_each_class_with_all_samples(
+    sizes: list[int],
+) -> None:
+    X, codes = sample(sizes)
+    n, k = len(X), len(sizes)
+    squares = sum(X[codes == c].var(axis=0) * sizes[c] for c in range(k))
+    s = np.sqrt(squares / (n - k))
+    got = contrasts_of(X, codes)
+    assert got.z.shape == got.scale.shape == (k, X.shape[1])
+    for c, size in enumerate(sizes):
+        d = X[codes == c].mean(axis=0) - X.mean(axis=0)
+        se = s * np.sqrt(1 / size - 1 / n)
+        np.testing.assert_allclose(got.scale[c], se, rtol=1e-12)
+        np.testing.assert_allclose(got.z[c], d / se, rtol=1e-11, atol=1e-13)
+    np.testing.assert_allclose(got.variance, s**2, rtol=1e-12)
+
+
+def test_many_classes_with_separate_variances_by_brute_force() -> None:
+    sizes = [3, 5, 11]
+    X, codes = sample(sizes)
+    got = contrasts_of(X, codes, separate)
+    for c in range(3):
+        var = np.zeros(X.shape[1])
+        for k, size in enumerate(sizes):
+            weight = (k == c) - size / len(X)
+            var += weight**2 * X[codes == k].var(axis=0, ddof=1) / size
+        np.testing.assert_allclose(got.scale[c], np.sqrt(var), rtol=1e-12)
+        d = X[codes == c].mean(axis=0) - X.mean(axis=0)
+        np.testing.assert_allclose(got.z[c], d / np.sqrt(var), rtol=1e-11)
+
+
+@settings(max_examples=30, deadline=None)
+@given(counts=st.lists(st.integers(1, 50), min_size=2, max_size=6))
+def test_both_sides_of_a_contrast_are_weighted_means(counts: list[int]) -> None:
+    positive, negative = contrast_weights(np.array(counts, dtype=float))
+    assert len(positive) == (1 if len(counts) == 2 else len(counts))
+    for side in (positive, negative):
+        np.testing.assert_allclose(side.sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize("variance", VARIANCES)
+@pytest.mark.parametrize("sizes", [[6, 9], [4, 5, 6]])
+@settings(max_examples=25, deadline=None)
+@given(
+    unit=st.floats(1e-100, 1e100),
+    sign=st.sampled_from([-1.0, 1.0]),
+    origin=st.floats(-1e3, 1e3),
+)
+def test_z_knows_neither_unit_nor_origin(
+    sizes: list[int], variance: str, unit: float, sign: float, origin: float
+) -> None:
+    X, codes = sample(sizes)
+    X[:, -1] = codes  # a perfect separator among them
+    want = contrasts_of(X, codes, VARIANCES[variance])
+    got = contrasts_of((X + origin) * (sign * unit), codes, VARIANCES[variance])
+    np.testing.assert_allclose(got.z, sign * want.z, rtol=1e-8, atol=1e-9)
+    np.testing.assert_allclose(got.scale, unit * want.scale, rtol=1e-8)
+
+
+@pytest.mark.parametrize("variance", VARIANCES)
+@pytest.mark.parametrize("sizes", [[7, 26], [5, 6, 10], [700, 2300]])
+@pytest.mark.parametrize("value", [0.0, 0.1, -1e8 / 3, 1e-30])
+def test_constants_get_z_zero_and_are_marked(
+    sizes: list[int], variance: str, value: float
+) -> None:
+    X, codes = sample(sizes, p=3)
+    X[:, 1] = value
+    got = contrasts_of(X, codes, VARIANCES[variance])
+    np.testing.assert_array_equal(got.constant, [False, True, False])
+    np.testing.assert_array_equal(got.z[:, 1], 0.0)
+    np.testing.assert_array_equal(got.scale[:, 1], 0.0)
+    assert got.variance[1] == 1.0
+    alone = contrasts_of(X[:, [0, 2]], codes, VARIANCES[variance])
+    np.testing.assert_allclose(got.z[:, [0, 2]], alone.z, rtol=1e-12)
+
+
+def test_constants_alone_are_no_error() -> None:
+    got = contrasts_of(np.full((6, 4), 0.1), np.arange(6) % 2)
+    assert got.constant.all()
+    np.testing.assert_array_equal(got.z, 0.0)
+
+
+def test_a_small_variance_about_a_large_mean_is_no_constant() -> None:
+    X, codes = sample([6, 9], p=2)
+    want = contrasts_of(X, codes).z
+    got = contrasts_of(1e8 + X, codes)
+    assert not got.constant.any()
+    np.testing.assert_allclose(got.z, want, rtol=1e-6)
+
+
+@pytest.mark.parametrize("variance", VARIANCES)
+@pytest.mark.parametrize("sizes", [[7, 9], [4, 5, 8]])
+@pytest.mark.parametrize("unit", [1.0, 0.1, 1e-9, -1e9])
+@pytest.mark.parametrize("strength", [0.0, 50.0], ids=["weak", "strong"])
+def test_a_perfect_separator_gets_the_largest_z_in_any_unit(
+    sizes: list[int], variance: str, unit: float, strength: float
+) -> None:
+    X, codes = sample(sizes)
+    X[:, 0] += strength * codes
+    others = np.abs(contrasts_of(X, codes, VARIANCES[variance]).z).max()
+    largest = max(others, np.sqrt(len(X)))
+    assert (largest == others) == (strength > 0)
+    X = np.column_stack([X, unit * (codes + 1)])
+    got = contrasts_of(X, codes, VARIANCES[variance])
+    assert not got.constant.any()
+    assert np.abs(got.z[:, -1]).max() == pytest.approx(largest, rel=1e-12)
+    assert np.sign(got.z[-1, -1]) == np.sign(unit)
+    d = X[codes == codes.max(), -1].mean()
+    d -= X[codes == 0, -1].mean() if len(sizes) == 2 else X[:, -1].mean()
+    assert got.z[-1, -1] * got.scale[-1, -1] == pytest.approx(d, rel=1e-12)
+    # Its variance and its scale belong together, as those of any other feature.
+    n = np.array(sizes)
+    factor = np.sum(1 / n) if len(n) == 2 else 1 / n - 1 / n.sum()
+    np.testing.assert_allclose(got.scale[:, -1] ** 2, factor * got.variance[-1])
+
+
+def test_a_perfect_separator_alone_gets_the_root_of_the_number_of_samples() -> None:
+    codes = np.repeat([0, 1], [4, 12])
+    got = contrasts_of(codes[:, None] * -3.0, codes)
+    assert got.z[0, 0] == pytest.approx(-4.0, rel=1e-12)
+
+
+def test_pooled_works_with_a_class_of_one_sample_and_separate_says_why_not() -> None:
+    X = np.array([[0.0], [2.0], [10.0]])
+    codes = np.array([0, 0, 1])
+    # d = 9, s**2 = 2 with one degree of freedom.
+    assert contrasts_of(X, codes).z[0, 0] == pytest.approx(9 / np.sqrt(2 * 1.5))
+    want = r"two samples in every class; class number 1 has 1 .*'pooled'"
+    with pytest.raises(ValueError, match=want):
+        contrasts_of(X, codes, separate)
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_classes_of_one_sample_each_have_no_variance(n_classes: int) -> None:
+    X = np.random.default_rng(0).normal(size=(n_classes, 3))
+    with pytest.raises(ValueError, match="every class has a single sample"):
+        contrasts_of(X, np.arange(n_classes))
+
+
+def test_degrees_of_freedom_count_samples_less_classes() -> None:
+    X, codes = sample([3, 5, 11])
+    moments = class_moments(X, codes, 3)
+    for estimate in VARIANCES.values():
+        assert estimate(moments).degrees_of_freedom == 19 - 3

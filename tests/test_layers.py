@@ -1,0 +1,114 @@
+"""The import direction of design.md, proved on the source."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import ebda
+
+ROOT = Path(ebda.__file__).parent
+
+# From the bottom up. A module may import its own layer and those below it.
+LAYERS = [
+    {
+        "moments",
+        "variance",
+        "covariance",
+        "contrasts",
+        "posterior",
+        "priors",
+        "shrinkage",
+        "linear_rule",
+        "theory",
+    },
+    {"validation", "classifier", "normal_means"},
+    {"datasets", "paper", "plotting"},
+    {"cli"},
+    {"__init__", "__main__"},
+]
+NUMERICAL = {"numpy", "scipy"}
+# The shells of the prior families are estimators, and fit batches in parallel.
+ESTIMATOR_SHELLS = {
+    "priors/__init__.py": {"sklearn"},
+    "priors/fixed.py": {"sklearn"},
+    "priors/dirichlet_process.py": {"sklearn", "joblib"},
+}
+
+
+def imports(path: Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"relative import in {path}"
+            module = node.module or ""
+            found |= {f"{module}.{alias.name}" for alias in node.names}
+    return found
+
+
+def layer_of(room: str) -> int:
+    return next(i for i, rooms in enumerate(LAYERS) if room in rooms)
+
+
+def sources() -> list[Path]:
+    return sorted(ROOT.rglob("*.py"))
+
+
+def room_of(path: Path) -> str:
+    return path.relative_to(ROOT).parts[0].removesuffix(".py")
+
+
+def test_every_module_has_a_layer() -> None:
+    rooms = {room_of(path) for path in sources()}
+    assert rooms == set().union(*LAYERS)
+
+
+def test_modules_import_only_from_below() -> None:
+    for path in sources():
+        here = layer_of(room_of(path))
+        for name in imports(path):
+            if not name.startswith("ebda."):
+                continue
+            room = name.split(".")[1]
+            if room in set().union(*LAYERS):
+                assert layer_of(room) <= here, f"{path} imports {name}"
+
+
+def test_the_numerical_layer_needs_numpy_and_scipy_only() -> None:
+    standard = sys.stdlib_module_names
+    for path in sources():
+        if room_of(path) not in LAYERS[0]:
+            continue
+        local = path.relative_to(ROOT).as_posix()
+        allowed = NUMERICAL | ESTIMATOR_SHELLS.get(local, set()) | {"ebda"}
+        foreign = {n.split(".")[0] for n in imports(path)} - allowed - standard
+        assert not foreign, f"{local} imports {foreign}"
+
+
+def test_the_core_needs_no_extra() -> None:
+    allowed = NUMERICAL | {"sklearn", "joblib", "ebda"} | sys.stdlib_module_names
+    for path in sources():
+        if room_of(path) == "plotting":
+            continue
+        foreign = {n.split(".")[0] for n in imports(path)} - allowed
+        assert not foreign, f"{path} imports {foreign}"
+
+
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    code = "import sys, ebda; print('numpy' in sys.modules or 'sklearn' in sys.modules)"
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert result.stdout.strip() == "False"
+
+
+def test_public_names_are_there_when_asked_for() -> None:
+    assert ebda.EBClassifier.__name__ == "EBClassifier"
+    assert ebda.NormalMeans.__name__ == "NormalMeans"
+    assert ebda.priors.DirichletProcess.__name__ == "DirichletProcess"
+    assert "EBClassifier" in dir(ebda)
+    assert not hasattr(ebda, "nothing")

@@ -1,0 +1,163 @@
+"""The linear rule: Gaussian log odds, scores block by block, safe probabilities."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse, stats
+
+import ebda.linear_rule
+from ebda.contrasts import class_contrasts
+from ebda.covariance import diagonal
+from ebda.linear_rule import LinearRule, linear_rule, log_probabilities, scores
+from ebda.moments import ClassMoments, class_moments
+from ebda.variance import pooled
+
+LAYOUTS: dict[str, Callable[[np.ndarray], Any]] = {
+    "C": np.ascontiguousarray,
+    "F": np.asfortranarray,
+    "view": lambda X: np.repeat(X, 2, axis=1)[:, ::2],
+    "csr": sparse.csr_array,
+    "csc": sparse.csc_array,
+    "csr_matrix": sparse.csr_matrix,
+}
+
+
+def unshrunken_rule(
+    X: np.ndarray, codes: np.ndarray, class_prior: list[float]
+) -> tuple[LinearRule, ClassMoments, np.ndarray]:
+    """The rule with eta = z, its moments and the pooled variance."""
+    moments = class_moments(X, codes, len(class_prior))
+    variance = pooled(moments)
+    contrasts = class_contrasts(moments, variance)
+    rule = linear_rule(
+        moments, contrasts, contrasts.z, diagonal(contrasts), np.array(class_prior)
+    )
+    return rule, moments, variance.within
+
+
+def sample(sizes: list[int], p: int = 5) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(sum(sizes))
+    codes = np.repeat(np.arange(len(sizes)), sizes)
+    return rng.normal(2.0, 1.5, size=(len(codes), p)) + codes[:, None], codes
+
+
+@pytest.mark.parametrize("sizes", [[8, 8], [4, 15]])
+def test_equal_class_priors_put_the_boundary_at_the_midpoint(sizes: list[int]) -> None:
+    X, codes = sample(sizes)
+    rule, moments, _ = unshrunken_rule(X, codes, [0.5, 0.5])
+    midpoint = moments.means.mean(axis=0)
+    score = scores(midpoint[None, :], rule.coef, rule.intercept)
+    assert score[0, 0] == pytest.approx(0.0, abs=1e-12)
+    at_means = scores(moments.means, rule.coef, rule.intercept)[:, 0]
+    assert at_means[0] < 0 < at_means[1]
+    assert at_means[0] == pytest.approx(-at_means[1])
+
+
+def test_shrinkage_and_class_priors_move_the_score_at_the_midpoint_by_log_odds() -> (
+    None
+):
+    X, codes = sample([6, 9])
+    moments = class_moments(X, codes, 2)
+    contrasts = class_contrasts(moments, pooled(moments))
+    eta = np.array([[0.0, 1.0, -2.0, 0.5, 3.0]])
+    rule = linear_rule(
+        moments, contrasts, eta, diagonal(contrasts), np.array([0.2, 0.8])
+    )
+    midpoint = moments.means.mean(axis=0)
+    score = scores(midpoint[None, :], rule.coef, rule.intercept)
+    assert score[0, 0] == pytest.approx(np.log(4.0))
+    np.testing.assert_array_equal(np.sign(rule.coef), np.sign(eta))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "class_prior"),
+    [([6, 9], [0.3, 0.7]), ([4, 5, 8], [0.2, 0.5, 0.3]), ([3, 3, 3, 3], [0.25] * 4)],
+)
+def test_without_shrinkage_scores_are_gaussian_log_odds(
+    sizes: list[int], class_prior: list[float]
+) -> None:
+    X, codes = sample(sizes)
+    rule, moments, variance = unshrunken_rule(X, codes, class_prior)
+    density = stats.norm.logpdf(X[:, None, :], moments.means, np.sqrt(variance))
+    joint = density.sum(axis=2) + np.log(class_prior)
+    want = joint - np.logaddexp.reduce(joint, axis=1, keepdims=True)
+    got = log_probabilities(scores(X, rule.coef, rule.intercept))
+    np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-9)
+
+
+def test_constant_features_have_no_coefficient() -> None:
+    X, codes = sample([5, 7])
+    X[:, 2] = 0.1
+    moments = class_moments(X, codes, 2)
+    contrasts = class_contrasts(moments, pooled(moments))
+    eta = np.ones((1, 5))
+    rule = linear_rule(moments, contrasts, eta, diagonal(contrasts), np.full(2, 0.5))
+    np.testing.assert_array_equal(rule.coef == 0, [[False, False, True, False, False]])
+
+
+def test_the_rule_leaves_its_ingredients_alone() -> None:
+    X, codes = sample([5, 7])
+    moments = class_moments(X, codes, 2)
+    contrasts = class_contrasts(moments, pooled(moments))
+    eta, scale = np.ones((1, 5)), contrasts.scale.copy()
+    linear_rule(moments, contrasts, eta, diagonal(contrasts), np.full(2, 0.5))
+    np.testing.assert_array_equal(eta, 1.0)
+    np.testing.assert_array_equal(contrasts.scale, scale)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int16", "bool"])
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("n_contrasts", [1, 3])
+@pytest.mark.parametrize("elements", [None, 1, 25], ids=["default", "row", "three"])
+def test_scores_are_the_product_in_double_precision(
+    dtype: str,
+    layout: str,
+    n_contrasts: int,
+    elements: int | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng = np.random.default_rng(3)
+    X = (rng.normal(0, 50, size=(11, 8)) * rng.integers(0, 2, (11, 8))).astype(dtype)
+    coef, intercept = rng.normal(size=(n_contrasts, 8)), rng.normal(size=n_contrasts)
+    if elements is not None:
+        monkeypatch.setattr(ebda.linear_rule, "_BLOCK_ELEMENTS", elements)
+    got = scores(LAYOUTS[layout](X), coef, intercept)
+    assert isinstance(got, np.ndarray)
+    assert got.dtype == np.float64
+    want = X.astype(np.float64) @ coef.T + intercept
+    np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_probabilities_are_finite_sum_to_one_and_follow_the_score(
+    n_classes: int,
+) -> None:
+    rng = np.random.default_rng(4)
+    width = 1 if n_classes == 2 else n_classes
+    score = rng.uniform(-3, 3, size=(30, width))
+    score[10:20] *= 1e5 / 3
+    score[20:22] = [[-1e5], [1e5]]
+    score[20:22, -1] *= -1
+    got = log_probabilities(score)
+    assert got.shape == (30, n_classes)
+    assert np.isfinite(got).all()
+    np.testing.assert_allclose(np.exp(got).sum(axis=1), 1.0, rtol=1e-12)
+    want = (score[:, 0] > 0) if n_classes == 2 else score.argmax(axis=1)
+    np.testing.assert_array_equal(got.argmax(axis=1), want)
+
+
+def test_log_odds_of_two_classes_are_the_score() -> None:
+    score = np.array([[-1e5], [-2.0], [0.0], [0.3], [1e5]])
+    got = log_probabilities(score)
+    np.testing.assert_allclose(got[:, 1] - got[:, 0], score[:, 0], rtol=1e-14)
+
+
+def test_many_class_probabilities_ignore_a_common_shift() -> None:
+    score = np.array([[0.0, 1.0, 2.0]])
+    want = score - np.log(np.exp(score).sum())
+    np.testing.assert_allclose(log_probabilities(score), want)
+    np.testing.assert_allclose(log_probabilities(score + 1e5), want, rtol=1e-9)

@@ -1,0 +1,35 @@
+"""The README does what it says."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+README = (Path(__file__).parents[1] / "README.md").read_text()
+
+
+def test_names_the_two_commands() -> None:
+    assert "make demo" in README
+    assert "make test" in README
+
+
+def test_the_examples_run() -> None:
+    names: dict[str, Any] = {}
+    for block in re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL):
+        exec(block, names)
+    golub, model = names["golub"], names["model"]
+    assert 0 < model.selected_.sum() < len(golub.feature_names)
+    error = np.mean((names["means"].posterior_mean_ - names["eta"]) ** 2)
+    stated = re.search(r"# ([\d.]+): denoised", README)
+    assert stated is not None
+    assert round(float(error), 2) == float(stated[1])
+
+
+def test_links_lead_somewhere() -> None:
+    root = Path(__file__).parents[1]
+    for target in re.findall(r"\]\(([^)]+)\)", README):
+        if "://" not in target:
+            assert (root / target).exists(), target
