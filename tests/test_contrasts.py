@@ -147,6 +147,16 @@ def test_constants_get_z_zero_and_are_marked(
     np.testing.assert_allclose(got.z[:, [0, 2]], alone.z, rtol=1e-12)
 
 
+def test_the_rounding_error_of_a_constant_is_no_variance() -> None:
+    means = np.array([[0.1, 1.0], [np.nextafter(0.1, 1), 2.0]])
+    squares = np.array([[1e-33, 3.0], [2e-33, 4.0]])
+    moments = ClassMoments(np.array([4.0, 5.0]), means, squares)
+    got = class_contrasts(moments, pooled(moments))
+    np.testing.assert_array_equal(got.constant, [True, False])
+    assert got.z[0, 0] == got.scale[0, 0] == 0.0
+    assert got.z[0, 1] == pytest.approx(1 / np.sqrt((1 / 4 + 1 / 5) * 1.0))
+
+
 def test_constants_alone_are_no_error() -> None:
     got = contrasts_of(np.full((6, 4), 0.1), np.arange(6) % 2)
     assert got.constant.all()

@@ -236,13 +236,13 @@ def test_the_interval_holds_its_level_between_quantiles(level: float, z: float) 
     assert float(sum(np.array(weights)[inside])) >= level - 1e-12
 
 
-def test_the_interval_counts_small_upper_tails() -> None:
-    # The upper atom has posterior weight 1e-20: too small to show in 1 - cumsum.
-    prior = DiscretePrior([0.0, 1.0], [1.0, 1e-20])
-    lower, upper = prior.posterior(0.5).interval(1 - 1e-15)
-    assert (lower, upper) == (0.0, 0.0)
-    lower, upper = prior.rescale(-1.0).posterior(-0.5).interval(1 - 1e-15)
-    assert (lower, upper) == (0.0, 0.0)
+def test_both_tails_of_the_interval_count_what_is_lost_next_to_one() -> None:
+    ulp = 2.0**-53
+    prior = DiscretePrior([0, 1, 2, 3, 4], [1, *[0.4 * ulp] * 4])
+    level = 1 - 2 * ulp  # a tail of one ulp: more than two of the small atoms
+    # Noise so wide that the posterior is the prior.
+    assert prior.posterior(0.0, 1e9).interval(level) == (0.0, 2.0)
+    assert prior.rescale(-1.0).posterior(0.0, 1e9).interval(level) == (-2.0, 0.0)
 
 
 def test_the_average_is_the_mixture_in_equal_parts() -> None:
@@ -258,7 +258,7 @@ def test_atoms_are_sorted_merged_and_normalised() -> None:
     prior = DiscretePrior([3, 0.0, -1, 3, -0.0, 9], [1, 2, 4, 2, 1, 0])
     np.testing.assert_array_equal(prior.atoms, [-1.0, 0.0, 3.0])
     np.testing.assert_allclose(prior.weights, [0.4, 0.3, 0.3])
-    assert not np.signbit(prior.atoms[1])
+    assert not np.signbit(DiscretePrior([-0.0], [1.0]).atoms[0])
     assert prior.pi0 == pytest.approx(0.3)
     assert DiscretePrior([1.0, 2.0], [1.0, 1.0]).pi0 == 0.0
 

@@ -34,7 +34,7 @@ NUMERICAL = {"numpy", "scipy"}
 ESTIMATOR_SHELLS = {
     "priors/__init__.py": {"sklearn"},
     "priors/fixed.py": {"sklearn"},
-    "priors/dirichlet_process.py": {"sklearn", "joblib"},
+    "priors/dirichlet_process.py": {"sklearn", "joblib", "threadpoolctl"},
 }
 
 
@@ -90,7 +90,11 @@ def test_the_numerical_layer_needs_numpy_and_scipy_only() -> None:
 
 
 def test_the_core_needs_no_extra() -> None:
-    allowed = NUMERICAL | {"sklearn", "joblib", "ebda"} | sys.stdlib_module_names
+    allowed = (
+        NUMERICAL
+        | {"sklearn", "joblib", "threadpoolctl", "ebda"}
+        | sys.stdlib_module_names
+    )
     for path in sources():
         if room_of(path) == "plotting":
             continue

@@ -26,6 +26,13 @@ LAYOUTS: dict[str, Callable[[np.ndarray], Any]] = {
 }
 
 
+class Mixing:
+    """A covariance whose inverse spreads each feature over all."""
+
+    def solve(self, rows: np.ndarray) -> np.ndarray:
+        return rows @ np.ones((rows.shape[1], rows.shape[1]))
+
+
 def unshrunken_rule(
     X: np.ndarray, codes: np.ndarray, class_prior: list[float]
 ) -> tuple[LinearRule, ClassMoments, np.ndarray]:
@@ -94,8 +101,9 @@ def test_constant_features_have_no_coefficient() -> None:
     X[:, 2] = 0.1
     moments = class_moments(X, codes, 2)
     contrasts = class_contrasts(moments, pooled(moments))
-    eta = np.ones((1, 5))
-    rule = linear_rule(moments, contrasts, eta, diagonal(contrasts), np.full(2, 0.5))
+    rule = linear_rule(
+        moments, contrasts, np.ones((1, 5)), Mixing(), np.array([0.5, 0.5])
+    )
     np.testing.assert_array_equal(rule.coef == 0, [[False, False, True, False, False]])
 
 

@@ -62,14 +62,6 @@ class ClassMoments:
     means: FloatArray
     centred_squares: FloatArray
 
-    @property
-    def n_classes(self) -> int:
-        return int(self.counts.shape[0])
-
-    @property
-    def n_features(self) -> int:
-        return int(self.means.shape[1])
-
     @classmethod
     def empty(cls, n_classes: int, n_features: int) -> ClassMoments:
         """The moments of no samples: what merging starts from."""

@@ -12,6 +12,7 @@ from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
+from threadpoolctl import threadpool_limits
 
 from ebda.posterior import FloatArray
 from ebda.priors.algorithm1 import algorithm1
@@ -157,15 +158,17 @@ class DirichletProcess(BaseEstimator):
         self, z: FloatArray, scale: FloatArray
     ) -> tuple[VariationalFit, DiscretePrior]:
         grouping, iteration, weights, tol = INFERENCES[self.inference]
-        cells = grouping(z, scale)
-        fit = iteration(
-            cells,
-            Model(self.alpha, self.sigma, self.zero_weight),
-            self.n_components,
-            tol if self.tol is None else self.tol,
-            self.max_iter,
-        )
-        return fit, WEIGHTS[self.weights or weights](fit, cells)
+        # Threads of BLAS add in another order: with one, n_jobs changes no bit.
+        with threadpool_limits(1, user_api="blas"):
+            cells = grouping(z, scale)
+            fit = iteration(
+                cells,
+                Model(self.alpha, self.sigma, self.zero_weight),
+                self.n_components,
+                tol if self.tol is None else self.tol,
+                self.max_iter,
+            )
+            return fit, WEIGHTS[self.weights or weights](fit, cells)
 
     def _batches(self, n_values: int) -> list[Any]:
         if self.n_batches == 1:
