@@ -275,10 +275,12 @@ def test_any_stream_of_batches_gives_the_model_of_one_fit(
 def test_a_stream_says_what_it_lacks() -> None:
     X, y = data()
     model = EBClassifier().partial_fit(X[:5], y[:5], classes=[0, 1])
-    with pytest.raises(NotFittedError, match="no sample of class 1 yet"):
+    with pytest.raises(
+        NotFittedError, match="cannot predict yet: no sample of class 1"
+    ):
         model.predict(X)
     few = EBClassifier().partial_fit(X[[0, -1]], y[[0, -1]], classes=[0, 1])
-    with pytest.raises(NotFittedError, match="one sample of each class"):
+    with pytest.raises(NotFittedError, match="tell no variance"):
         few.predict(X)
     with pytest.raises(ValueError, match="not in classes"):
         model.partial_fit(X[:2], [0, 7])
@@ -290,6 +292,45 @@ def test_a_stream_says_what_it_lacks() -> None:
         EBClassifier().partial_fit(X, y, classes=[0])
     with pytest.raises(NotFittedError):
         EBClassifier().predict(X)
+
+
+def test_a_stream_waits_for_what_the_variance_needs() -> None:
+    X, y = data()
+    order = np.argsort(np.arange(len(y)) % 9, kind="stable")
+    model = EBClassifier(variance="separate")
+    for part in np.array_split(order, 7):
+        model.partial_fit(X[part], y[part], classes=[0, 1])
+    assert_same_model(EBClassifier(variance="separate").fit(X, y), model, 1e-6)
+
+
+def test_a_stream_may_begin_with_constants() -> None:
+    X, y = data()
+    start = np.zeros((4, X.shape[1]))
+    labels = np.array([0, 1, 0, 1])
+    model = EBClassifier().partial_fit(start, labels, classes=[0, 1])
+    with pytest.raises(NotFittedError, match="all 60 features are constant"):
+        model.predict(X)
+    model.partial_fit(X, y)
+    whole = EBClassifier().fit(np.vstack([start, X]), np.append(labels, y))
+    assert_same_model(whole, model, 1e-6)
+
+
+def test_a_batch_that_fails_changes_nothing() -> None:
+    X, y = data()
+    model = EBClassifier(priors=[0.2, 0.3, 0.5])
+    with pytest.raises(ValueError, match="2 classes"):
+        model.partial_fit(X, y, classes=[0, 1])
+    with pytest.raises(ValueError, match="not in classes"):
+        model.set_params(priors=None).partial_fit(X, y, classes=[1, 2])
+    model.partial_fit(X, y, classes=[0, 1])
+    broken = X.copy()
+    broken[0, 0] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        model.partial_fit(broken, y)
+    assert_same_model(EBClassifier().fit(X, y), model)
+    with pytest.raises(ValueError, match="NaN"):
+        model.fit(broken, y + 5)
+    np.testing.assert_array_equal(model.classes_, [0, 1])
 
 
 def test_partial_fit_goes_on_after_fit() -> None:
@@ -369,7 +410,7 @@ def test_verbose_prints_the_steps(capsys: pytest.CaptureFixture[str]) -> None:
     printed = capsys.readouterr().out
     assert "moments of 21 x 60" in printed
     assert "prior" in printed
-    assert "rule with" in printed
+    assert "differences kept" in printed
 
 
 def test_named_prior_gets_seed_and_jobs() -> None:
@@ -419,12 +460,32 @@ def test_huge_values() -> None:
         EBClassifier().fit(X, y)
 
 
+def test_tiny_values() -> None:
+    X, y = data()
+    X[:, 3] = X[:, 3] * 1e-140
+    assert np.isfinite(EBClassifier().fit(X, y).predict_proba(X)).all()
+    X[:, 3] = X[:, 3] * 1e-60
+    with pytest.raises(ValueError, match="too small for their squares in column 3"):
+        EBClassifier().fit(X, y)
+
+
 def test_scores_that_overflow_are_named() -> None:
     X, y = data()
     model = EBClassifier().fit(X, y)
     X[2] = 1.7e308 * np.sign(model.coef_[0])
     with pytest.raises(ValueError, match="score of row 2 overflows"):
         model.predict(X)
+
+
+@pytest.mark.parametrize("value", [0.1, 1234.567])
+@pytest.mark.parametrize("convert", [np.asarray, sparse.csr_matrix, sparse.csc_matrix])
+def test_constants_are_constant_in_any_container(value: float, convert: Any) -> None:
+    rng = np.random.default_rng(0)
+    y = (rng.random(20_000) < 0.3).astype(int)
+    X = rng.normal(size=(20_000, 3))
+    X[:, 1] = value
+    model = EBClassifier().fit(convert(X), y)
+    assert model.contrasts_.constant.tolist() == [False, True, False]
 
 
 def test_constant_features_get_weight_zero() -> None:
@@ -459,9 +520,9 @@ def test_one_class_is_an_error() -> None:
 def test_a_class_with_one_sample() -> None:
     X, y = data((12, 1))
     assert EBClassifier().fit(X, y).predict(X).shape == y.shape
-    with pytest.raises(ValueError, match="needs two samples in every class"):
+    with pytest.raises(ValueError, match="needs 2 samples in every class, and class 1"):
         EBClassifier(variance="separate").fit(X, y)
-    with pytest.raises(ValueError, match="only one sample of each class"):
+    with pytest.raises(ValueError, match="tell no variance"):
         EBClassifier().fit(X[[0, -1]], y[[0, -1]])
 
 
@@ -496,6 +557,9 @@ def test_bad_labels_are_named() -> None:
     target[6] = None
     with pytest.raises(ValueError, match=r"missing label.*row 6"):
         EBClassifier().fit(X, target)
+    nullable = pd.Series(y.astype(str), dtype="string").where(np.arange(len(y)) != 6)
+    with pytest.raises(ValueError, match=r"missing label.*row 6"):
+        EBClassifier().fit(X, nullable)
     target[6] = "one"
     with pytest.raises(ValueError, match="one type"):
         EBClassifier().fit(X, target)
@@ -511,6 +575,8 @@ def test_bad_labels_are_named() -> None:
         ({"covariance": "factor"}, r"covariance must be one of \['diagonal'\]"),
         ({"prior": "gauss"}, "prior must be one of"),
         ({"zero_threshold": 1.5}, "zero_threshold must lie between 0 and 1"),
+        ({"zero_threshold": "a"}, "zero_threshold must lie between 0 and 1"),
+        ({"priors": {0: 0.3, 1: 0.7}}, "list of probabilities"),
         ({"priors": "flat"}, "priors must be one of"),
         ({"priors": [0.5]}, "one probability for each of the 2 classes"),
         ({"priors": [0.5, 0.6]}, "sum to 1"),

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from sklearn.utils.estimator_checks import parametrize_with_checks
+import pytest
+from sklearn.exceptions import SkipTestWarning
+from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
-from ebda import EBClassifier
+from ebda import EBClassifier, NormalMeans
 from ebda.paper import classifier
+from ebda.priors import PRIORS
 
 
 @parametrize_with_checks(
@@ -20,3 +23,16 @@ from ebda.paper import classifier
 )
 def test_scikit_learn_accepts_the_classifier(estimator: Any, check: Any) -> None:
     check(estimator)
+
+
+@pytest.mark.parametrize(
+    "estimator", [NormalMeans(), *(family() for family in PRIORS.values())]
+)
+def test_scikit_learn_accepts_estimators_of_vectors(estimator: Any) -> None:
+    """For vectors scikit-learn has but few checks, and says so.
+
+    tests/test_prior_contract.py and tests/test_normal_means.py check the rest.
+    """
+    with pytest.warns(SkipTestWarning, match="one_d_array=True"):
+        results = check_estimator(estimator, on_skip=None)
+    assert all(result["status"] != "failed" for result in results)

@@ -14,6 +14,7 @@ ROOT = Path(ebda.__file__).parent
 # From the bottom up. A module may import its own layer and those below it.
 LAYERS = [
     {
+        "arrays",
         "moments",
         "variance",
         "covariance",
@@ -24,7 +25,7 @@ LAYERS = [
         "linear_rule",
         "theory",
     },
-    {"validation", "classifier", "normal_means"},
+    {"validation", "linear_classifier", "classifier", "normal_means", "baselines"},
     {"datasets", "paper", "plotting"},
     {"cli"},
     {"__init__", "__main__"},
@@ -33,7 +34,7 @@ NUMERICAL = {"numpy", "scipy"}
 # The shells of the prior families are estimators, and fit batches in parallel.
 ESTIMATOR_SHELLS = {
     "priors/__init__.py": {"sklearn"},
-    "priors/fixed.py": {"sklearn"},
+    "priors/contract.py": {"sklearn"},
     "priors/dirichlet_process.py": {"sklearn", "joblib", "threadpoolctl"},
 }
 

@@ -263,13 +263,13 @@ def test_classes_without_rows_have_zero_moments(layout: str) -> None:
     np.testing.assert_allclose(got.centred_squares[::2], want.centred_squares)
 
 
-def test_no_rows_are_no_moments() -> None:
-    assert_same(
-        class_moments(np.empty((0, 4)), [], 2), ClassMoments.empty(2, 4), rtol=0
-    )
+@pytest.mark.parametrize("layout", ["C", "F", "csr", "csc"])
+def test_no_rows_are_no_moments(layout: str) -> None:
+    got = class_moments(LAYOUTS[layout](np.empty((0, 4))), [], 2)
+    assert_same(got, ClassMoments.empty(2, 4), rtol=0)
 
 
-@pytest.mark.parametrize("layout", ["C", "F", "csr"])
+@pytest.mark.parametrize("layout", ["C", "F", "csr", "csc"])
 def test_no_columns_still_count(layout: str) -> None:
     got = class_moments(LAYOUTS[layout](np.empty((3, 0))), [0, 1, 1], 2)
     assert got.means.shape == got.centred_squares.shape == (2, 0)

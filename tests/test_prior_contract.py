@@ -134,7 +134,9 @@ def test_works_in_the_estimators(family: Any, z: np.ndarray) -> None:
         ([0.0, np.nan], 1.0, "NaN at position 1"),
         ([0.0, np.inf, np.nan], 1.0, "infinity at position 1 and 1 more"),
         ([0.0, 1.0], 0.0, "scale must be positive"),
-        ([0.0, 1.0], [1.0, -1.0], "scale must be positive"),
+        ([0.0, 1.0], [1.0, -1.0], "scale must be positive and finite; at position 1"),
+        ([0.0, 1e200], 1.0, "position 1 lies more than 1e\\+100 standard errors"),
+        ([0.0, 0.0], [1e-200, 1.0], "scales differ"),
         ([0.0, 1.0], [1.0, 1.0, 1.0], "does not fit"),
     ],
 )
@@ -165,5 +167,8 @@ def test_unknown_names_are_refused() -> None:
         make_prior(3).fit([1.0])
 
 
-def test_fixed_without_a_prior_is_the_null() -> None:
-    assert FixedPrior().fit([1.0]).prior_.pi0 == 1
+def test_fixed_needs_its_prior() -> None:
+    with pytest.raises(TypeError, match="must be given"):
+        FixedPrior().fit([1.0])
+    with pytest.raises(TypeError, match="must be given"):
+        EBClassifier(prior="fixed").fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])

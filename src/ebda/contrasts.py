@@ -13,12 +13,13 @@ With two classes of n samples and a pooled variance this is the paper's
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from ebda.moments import ClassMoments, FloatArray
+from ebda.arrays import FloatArray
+from ebda.moments import ClassMoments
 from ebda.variance import Variance
 
 # A variance this small against the mean is the rounding error of a constant.
@@ -90,32 +91,18 @@ def class_contrasts(moments: ClassMoments, variance: Variance) -> Contrasts:
     tiny *= _ROUNDING
     flat = np.sqrt(variance.within) <= tiny
     constant = flat & (np.abs(z).max(axis=0) <= tiny)
-    regular = ~flat
-    np.divide(z, scale, out=z, where=regular)
-    result = Contrasts(z, scale, positive, negative, variance.within, constant)
-    if regular.all():
-        return result
-    return _with_flat_features(result, flat, var_of_mean.sum(axis=1), counts.sum())
-
-
-def _with_flat_features(
-    contrasts: Contrasts,
-    flat: npt.NDArray[np.bool_],
-    var_factor: FloatArray,
-    n_samples: float,
-) -> Contrasts:
-    """Give constants z = 0 and perfect separators the largest finite z."""
-    z, scale, constant = contrasts.z, contrasts.scale, contrasts.constant
-    variance = contrasts.variance.copy()
-    perfect = flat & ~constant
-    largest = np.abs(z[:, ~flat]).max(initial=np.sqrt(n_samples))
-    d = z[:, perfect]
-    # The variance at which the strongest contrast of the feature has z = largest.
-    variance[perfect] = (np.abs(d) / np.sqrt(var_factor)[:, None]).max(axis=0) ** 2
-    variance[perfect] /= largest**2
-    scale[:, perfect] = np.sqrt(var_factor[:, None] * variance[perfect])
-    z[:, perfect] = d / scale[:, perfect]
-    z[:, constant] = 0.0
-    scale[:, constant] = 0.0
-    variance[constant] = 1.0
-    return replace(contrasts, variance=variance)
+    np.divide(z, scale, out=z, where=~flat)
+    within = variance.within
+    if flat.any():
+        within = within.copy()
+        within[constant] = 1.0
+        z[:, constant] = scale[:, constant] = 0.0
+        perfect = flat & ~constant
+        largest = np.abs(z[:, ~flat]).max(initial=np.sqrt(counts.sum()))
+        # The sd at which the strongest contrast of the feature has z = largest.
+        unit = np.sqrt(var_of_mean.sum(axis=1))[:, None]
+        sd = (np.abs(z[:, perfect]) / unit).max(axis=0) / largest
+        within[perfect] = sd**2
+        scale[:, perfect] = unit * sd
+        z[:, perfect] /= scale[:, perfect]
+    return Contrasts(z, scale, positive, negative, within, constant)

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+from ebda.arrays import FloatArray
 from ebda.contrasts import Contrasts
-from ebda.moments import FloatArray
 
 
 class Covariance(Protocol):

@@ -19,9 +19,10 @@ import numpy as np
 from scipy import sparse
 from scipy.special import log_expit, log_softmax
 
+from ebda.arrays import FloatArray
 from ebda.contrasts import Contrasts
 from ebda.covariance import Covariance
-from ebda.moments import ClassMoments, FloatArray
+from ebda.moments import ClassMoments
 
 # Elements of a block of X that is converted to float64 at a time: 8 MiB.
 _BLOCK_ELEMENTS = 1 << 20

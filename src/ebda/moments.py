@@ -14,7 +14,7 @@ large mean and a small variance lose no digits, and X itself is read once.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import pairwise
 from typing import Any
@@ -23,15 +23,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
+from ebda.arrays import FloatArray, IntArray
 
 # Half a million float64 (4 MiB): a tile and its working copy stay in the cache of
 # a present core, and the rows of a tile are still long enough to stream.
 _TILE_ELEMENTS = 1 << 19
 _TILE_ROWS = 2048
-# Non-zeros handled at a time for sparse input: 8 MiB for each working vector.
-_SPARSE_ELEMENTS = 1 << 20
+# Non-zeros handled at a time for sparse input: 4 MiB for each working vector.
+_SPARSE_ELEMENTS = 1 << 19
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,6 +209,9 @@ def _sparse_moments(
     if not by_column and X.format != "csr":
         raise ValueError(f"sparse input must be CSR or CSC, not {X.format}")
     w = np.ones(X.shape[0]) if weight is None else weight
+    if 0 in X.shape:
+        nothing = ClassMoments.empty(n_classes, X.shape[1])
+        return replace(nothing, counts=_sums(codes, w, n_classes))
     clean = X.has_canonical_format
 
     def moments_of(block: Any, codes: IntArray, w: FloatArray) -> ClassMoments:
@@ -219,8 +221,6 @@ def _sparse_moments(
         return _sparse_block_moments(coo, codes, n_classes, w)
 
     if by_column:
-        if X.shape[1] == 0:
-            return ClassMoments.empty(n_classes, 0)
         return ClassMoments.join_features(
             moments_of(X[:, block], codes, w)
             for block in _blocks_of_nonzeros(X.indptr, _SPARSE_ELEMENTS)
@@ -273,6 +273,17 @@ def _sparse_block_moments(
     absent = counts[:, None] - per_cell(w)
     np.maximum(absent, 0.0, out=absent)
     absent *= means
+    # The residuals sum to the rounding error of the mean: put it back.
+    rest = per_cell(w * value)
+    rest -= absent
     absent *= means
     squares += absent
+    with np.errstate(invalid="ignore", divide="ignore"):
+        rest /= counts[:, None]
+    rest[counts == 0] = 0.0
+    means += rest
+    rest *= rest
+    rest *= counts[:, None]
+    squares -= rest
+    np.maximum(squares, 0.0, out=squares)
     return ClassMoments(counts, means, squares)

@@ -9,7 +9,8 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from ebda.posterior import FloatArray, Posterior
+from ebda.arrays import FloatArray
+from ebda.posterior import Posterior
 from ebda.priors import make_prior
 from ebda.priors.contract import check_values
 
@@ -133,9 +134,7 @@ class NormalMeans(BaseEstimator):
             Their standard errors, by default 1.
         """
         check_is_fitted(self, "prior_")
-        errors = 1.0 if scale is None else scale
-        check_values(x, errors)
-        return self.prior_.posterior(x, errors).mean
+        return self.prior_.posterior(x, 1.0 if scale is None else scale).mean
 
     def _fitted(self) -> Posterior:
         if "posterior_" not in self.__dict__:

@@ -23,7 +23,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
+from ebda.arrays import FloatArray
 
 # Elements of a block of values x atoms: 2 MiB of float64, within the cache.
 _BLOCK_ELEMENTS = 1 << 18
@@ -121,7 +121,7 @@ class DiscretePosterior:
         """
         if not 0 < level < 1:
             raise ValueError(f"level must lie between 0 and 1, got {level!r}")
-        tail = (1 - level) / 2
+        tail = min((1 - level) / 2, np.nextafter(0.5, 0))
 
         def ends(w: FloatArray) -> FloatArray:
             # Each tail is summed from its own end, where small weights still count.
@@ -168,8 +168,8 @@ def weight_blocks(
         rows = slice(start, min(start + size, len(z)))
         x, s = z[rows], scale[rows]
         nearest = atoms[np.searchsorted(middles, x)]
-        exponent = (x - nearest / 2) - atoms[:, None] / 2
-        exponent *= (atoms[:, None] - nearest) / (s * s)
+        exponent = ((x - nearest / 2) - atoms[:, None] / 2) / s
+        exponent *= (atoms[:, None] - nearest) / s
         exponent += log_weights[:, None]
         top = exponent.max(axis=0)
         exponent -= top
@@ -181,11 +181,28 @@ def weight_blocks(
         yield rows, weights, log_density - np.log(s) - _LOG_SQRT_2PI
 
 
+def finite_values(z: npt.ArrayLike) -> FloatArray:
+    """Values as float64, refused with their place where they are not finite."""
+    values = np.asarray(z, dtype=np.float64)
+    bad = np.flatnonzero(~np.isfinite(values))
+    if bad.size:
+        kind = "NaN" if np.isnan(values.ravel()[bad[0]]) else "infinity"
+        raise ValueError(
+            f"values must be finite: {kind} at position {bad[0]}"
+            + (f" and {bad.size - 1} more" if bad.size > 1 else "")
+        )
+    return values
+
+
 def broadcast_scale(z: FloatArray, scale: npt.ArrayLike) -> FloatArray:
     """One noise scale per value, checked to be positive and finite."""
     s = np.asarray(scale, dtype=np.float64)
-    if not (np.isfinite(s).all() and (s > 0).all()):
-        raise ValueError("scale must be positive and finite")
+    bad = np.flatnonzero(~(np.isfinite(s) & (s > 0)))
+    if bad.size:
+        raise ValueError(
+            f"scale must be positive and finite; at position {bad[0]} it is "
+            f"{s.ravel()[bad[0]]}"
+        )
     try:
         return np.broadcast_to(s, z.shape)
     except ValueError:

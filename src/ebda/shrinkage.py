@@ -10,7 +10,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ebda.posterior import FloatArray, Posterior
+from ebda.arrays import FloatArray
+from ebda.posterior import Posterior
 
 
 def mean(z: FloatArray, posterior: Posterior, kappa: float) -> FloatArray:

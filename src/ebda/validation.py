@@ -11,9 +11,12 @@ import numpy.typing as npt
 from scipy import sparse
 from sklearn.utils.multiclass import check_classification_targets
 
-from ebda.moments import ClassMoments, FloatArray
+from ebda.arrays import FloatArray
+from ebda.moments import ClassMoments
 
 _SHOWN = 5
+# Squares of deviations below this underflow.
+_SMALLEST = 1e-150
 
 
 def one_of(name: str, value: Any, known: Iterable[str]) -> None:
@@ -21,6 +24,26 @@ def one_of(name: str, value: Any, known: Iterable[str]) -> None:
     names = list(known)
     if value not in names:
         raise ValueError(f"{name} must be one of {names}, got {value!r}")
+
+
+def _is_missing(label: Any) -> bool:
+    try:
+        return label is None or bool(label != label)  # NaN differs from itself
+    except TypeError:
+        return True  # pandas' NA says neither yes nor no
+
+
+def check_labels_present(y: Any) -> None:
+    """Refuse missing labels with their row, before a conversion hides them."""
+    labels = np.asarray(y)
+    if labels.dtype.kind in "iubSU":
+        return
+    missing = [i for i, label in enumerate(labels.ravel()) if _is_missing(label)]
+    if missing:
+        raise ValueError(
+            f"y has {len(missing)} missing label(s), the first in row {missing[0]}; "
+            "remove these samples (y contains NaN)"
+        )
 
 
 def encode_labels(
@@ -35,12 +58,6 @@ def encode_labels(
     classes : ndarray, optional
         Known classes; a label outside is an error.
     """
-    missing = np.flatnonzero([v is None or v != v for v in y.tolist()])
-    if missing.size:
-        raise ValueError(
-            f"y has {missing.size} missing label(s), the first in row {missing[0]}; "
-            "remove these samples"
-        )
     try:
         found, codes = np.unique(y, return_inverse=True)
     except TypeError:
@@ -100,6 +117,14 @@ def check_finite_moments(
         raise ValueError(
             f"X has values too large for their squares in {where}; "
             "divide these features by a constant"
+        )
+    size = np.abs(moments.means).max(axis=0)
+    bad = (size > 0) & (size < _SMALLEST) & ~moments.centred_squares.any(axis=0)
+    if bad.any():
+        where = describe_columns(np.flatnonzero(bad), names)
+        raise ValueError(
+            f"X has values too small for their squares in {where}; "
+            "multiply these features by a constant"
         )
 
 
@@ -170,7 +195,13 @@ def class_prior(priors: Any, counts: FloatArray) -> FloatArray:
     if isinstance(priors, str):
         one_of("priors", priors, ["empirical", "uniform"])
         return np.full(len(counts), 1 / len(counts))
-    given = np.asarray(priors, dtype=np.float64)
+    try:
+        given = np.asarray(priors, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(
+            "priors must be 'empirical', 'uniform' or a list of probabilities in the "
+            f"order of the classes, got {priors!r}"
+        ) from None
     if given.shape != counts.shape:
         raise ValueError(
             f"priors must have one probability for each of the {len(counts)} classes, "

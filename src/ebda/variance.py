@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ebda.moments import ClassMoments, FloatArray
+from ebda.arrays import FloatArray
+from ebda.moments import ClassMoments
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +77,8 @@ def separate(moments: ClassMoments) -> Variance:
     return Variance(within, by_class, float(counts.sum() - len(counts)))
 
 
+# Samples that an estimator needs in every class.
+MIN_SAMPLES = {"pooled": 1, "separate": 2}
 VARIANCES: dict[str, Callable[[ClassMoments], Variance]] = {
     "pooled": pooled,
     "separate": separate,

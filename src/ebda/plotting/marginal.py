@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ebda.arrays import FloatArray
 from ebda.plotting.style import DATA, FIT, NULL
-from ebda.posterior import FloatArray, Prior
+from ebda.posterior import Prior
 
 
 class MarginalDisplay:

@@ -8,8 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ebda import shrinkage
+from ebda.arrays import FloatArray
 from ebda.plotting.style import FIT, NULL, QUIET, SPARSE
-from ebda.posterior import FloatArray, Prior
+from ebda.posterior import Prior
 
 _STYLES: dict[str, dict[str, Any]] = {
     "mean": {"color": FIT, "lw": 2.2},

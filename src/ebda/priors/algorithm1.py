@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ebda.priors.cells import Cells
 from ebda.priors.variational import (
-    Cells,
     Model,
     VariationalFit,
     components,

@@ -12,8 +12,13 @@ from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import BaseEstimator
 
-from ebda.posterior import FloatArray, Prior, broadcast_scale
+from ebda.arrays import FloatArray
+from ebda.posterior import Prior, broadcast_scale, finite_values
+
+# Squares of values this far out are still numbers.
+_FARTHEST = 1e100
 
 
 class PriorEstimator(Protocol):
@@ -28,20 +33,33 @@ class PriorEstimator(Protocol):
         """Parameters by name, as scikit-learn's clone needs them."""
 
 
+class PriorFamily(BaseEstimator):
+    """Base of the families: scikit-learn's parameters, and its tag for vectors."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.one_d_array = True
+        tags.input_tags.two_d_array = False
+        return tags
+
+
 def check_values(
     z: npt.ArrayLike, scale: npt.ArrayLike
 ) -> tuple[FloatArray, FloatArray]:
     """Flat float64 values with a scale each; the door of every prior family."""
-    values = np.asarray(z, dtype=np.float64)
+    values = finite_values(z)
     scales = broadcast_scale(values, scale).ravel()
     values = values.ravel()
     if values.size == 0:
         raise ValueError("cannot estimate a prior from no values")
-    bad = np.flatnonzero(~np.isfinite(values))
-    if bad.size:
-        kind = "NaN" if np.isnan(values[bad[0]]) else "infinity"
+    with np.errstate(over="ignore"):
+        far = np.flatnonzero(np.abs(values) / scales > _FARTHEST)
+        apart = scales.max() / scales.min() > _FARTHEST
+    if far.size:
         raise ValueError(
-            f"values must be finite: {kind} at position {bad[0]}"
-            + (f" and {bad.size - 1} more" if bad.size > 1 else "")
+            f"the value at position {far[0]} lies more than {_FARTHEST:g} standard "
+            "errors from zero; check the units of values and scale"
         )
+    if apart:
+        raise ValueError(f"scales differ by more than a factor of {_FARTHEST:g}")
     return values, scales

@@ -14,7 +14,7 @@ What differs is only how the maximum of the lower bound is looked for:
   just off zero that no amount of data could tell from it.
 - A component is born wherever the likelihood most wants one, if that raises the
   bound: the result does not hang on where the components started.
-- Many values are grouped into cells of under a hundredth of the noise, so that an
+- Many values are grouped into narrow cells (:mod:`ebda.priors.cells`), so that an
   iteration costs the same for 10^4 values as for 10^8.
 
 Each step is accepted by the lower bound alone; it rises monotonically.
@@ -27,10 +27,10 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.special import betaln
 
-from ebda.posterior import FloatArray
+from ebda.arrays import FloatArray
+from ebda.priors.cells import Cells
 from ebda.priors.discrete import DiscretePrior
 from ebda.priors.variational import (
-    Cells,
     Components,
     Model,
     VariationalFit,
@@ -40,13 +40,6 @@ from ebda.priors.variational import (
     statistics,
 )
 
-# Fewer values than this are used as they are.
-_MIN_BINNED = 5000
-# Width of a cell in asinh(z): 0.0075 at z = 0 and 0.75 % of z far out, so the number
-# of cells stays below 4000 even for z = 1e6. Measured: posterior means within 1e-3.
-_CELL_WIDTH = 0.0075
-# Relative width of a cell in the noise scale, where values differ in it.
-_SCALE_WIDTH = 0.02
 # Start values are spread over the half-unit cells of z that hold any value, so that
 # one wild value does not leave all others to a single component.
 _START_CELL = 0.5
@@ -60,29 +53,6 @@ _MEMORY = 10
 _LOOSE = 1e-5
 # Steps that a newborn component has to prove itself.
 _BIRTH_STEPS = 30
-
-
-def group(z: FloatArray, scale: FloatArray) -> Cells:
-    """Values as cells: each its own if few, else binned with their sums preserved."""
-    precision = scale**-2.0
-    if len(z) < _MIN_BINNED:
-        return Cells(z, np.ones(len(z)), precision)
-    cell = np.floor(np.arcsinh(z) / _CELL_WIDTH).astype(np.int64)
-    cell -= cell.min()
-    if np.ptp(scale) > 0:
-        layer = np.floor(np.log(scale) / _SCALE_WIDTH).astype(np.int64)
-        layer -= layer.min()
-        cell += layer * (cell.max() + 1)
-    if cell.max() > 16 * len(z):
-        _, cell = np.unique(cell, return_inverse=True)
-    count = np.bincount(cell)
-    used = count > 0
-    members = count[used].astype(np.float64)
-    weight = np.bincount(cell, weights=precision)[used]
-    value = np.bincount(cell, weights=precision * z)[used] / weight
-    square = np.bincount(cell, weights=precision * z * z)[used]
-    within = float(np.maximum(square - weight * value * value, 0).sum())
-    return Cells(value, members, weight / members, within)
 
 
 def _occupied(value: FloatArray) -> FloatArray:
@@ -99,7 +69,7 @@ def start_atoms(value: FloatArray, n_components: int) -> FloatArray:
 
 def _start(cells: Cells, n_components: int) -> FloatArray:
     atoms = start_atoms(cells.value, n_components)
-    log_weight = np.full(n_components, np.log((1 - _START_ZERO) / max(len(atoms), 2)))
+    log_weight = np.full(n_components, np.log((1 - _START_ZERO) / n_components))
     log_weight[0] = np.log(_START_ZERO)
     square = (cells.value - atoms[:, None]) ** 2
     phi, _ = responsibilities(log_weight[:, None] - 0.5 * cells.precision * square)
@@ -134,6 +104,8 @@ def extrapolate(path: list[tuple[FloatArray, FloatArray]]) -> FloatArray | None:
     if len(x) < 2:
         return None
     residual = (g - x) / np.sqrt(1 + x[-1, :, :1])
+    if not np.isfinite(residual).all():
+        return None
     change = np.diff(residual, axis=0).reshape(len(x) - 1, -1)
     length = np.linalg.norm(change, axis=1)
     if not length.all():
@@ -281,10 +253,8 @@ class _Ascent:
         if unused.size == 0:
             return False
         for phi in _births(self.cells, q):
-            stats = self.stats * 1.0
             born = statistics(phi[None, :], self.cells)[0]
-            shrink = 1 - born[0] / self.cells.count.sum()
-            stats *= shrink
+            stats = self.stats * (1 - born[0] / self.cells.count.sum())
             stats[unused[-1]] = born
             trial = _Ascent(self.cells, self.model, stats)
             trial.climb(tol, _BIRTH_STEPS)

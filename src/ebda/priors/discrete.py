@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ebda.arrays import FloatArray
 from ebda.posterior import (
     DiscretePosterior,
-    FloatArray,
     broadcast_scale,
+    finite_values,
     weight_blocks,
 )
 
@@ -57,9 +58,11 @@ class DiscretePrior:
         if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.any()):
             raise ValueError("weights must be finite, non-negative and not all zero")
         locations, where = np.unique(atoms, return_inverse=True)
-        mass = np.bincount(where, weights=weights)
+        # A power of two is exact, and keeps the sum in range.
+        scaled = np.ldexp(weights, -int(np.frexp(weights.max())[1]))
+        mass = np.bincount(where, weights=scaled) / scaled.sum()
         keep = mass > 0
-        mass = mass[keep] / mass.sum()
+        mass = mass[keep]
         locations = locations[keep] + 0.0  # -0.0 becomes 0.0
         for name, value in (("atoms", locations), ("weights", mass)):
             value.flags.writeable = False
@@ -102,7 +105,7 @@ class DiscretePrior:
         scale : float or array-like
             Noise standard deviation, one for all or one for each value.
         """
-        values = np.asarray(z, dtype=np.float64)
+        values = finite_values(z)
         return DiscretePosterior(
             values,
             broadcast_scale(values, scale),
@@ -116,7 +119,7 @@ class DiscretePrior:
         >>> DiscretePrior([0.0], [1.0]).logpdf(0.0).round(4)
         np.float64(-0.9189)
         """
-        values = np.asarray(z, dtype=np.float64)
+        values = finite_values(z)
         s = broadcast_scale(values, scale)
         out = np.empty(values.size)
         log_weights = np.log(self.weights)

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
 
 from ebda.posterior import Prior
-from ebda.priors.contract import check_values
-from ebda.priors.discrete import DiscretePrior
+from ebda.priors.contract import PriorFamily, check_values
 
 
-class FixedPrior(BaseEstimator):
+class FixedPrior(PriorFamily):
     """Use a given prior; `fit` only checks the values.
 
     Parameters
     ----------
-    prior : Prior, optional
-        The distribution of eta; by default all mass at zero.
+    prior : Prior
+        The distribution of eta, such as a `DiscretePrior`.
 
     Attributes
     ----------
@@ -26,8 +24,8 @@ class FixedPrior(BaseEstimator):
     Examples
     --------
     >>> from ebda.priors import DiscretePrior, FixedPrior
-    >>> FixedPrior(DiscretePrior([0, 2], [0.9, 0.1])).fit([0.3, 2.2]).prior_.pi0
-    0.9
+    >>> FixedPrior(DiscretePrior([0, 2], [0.75, 0.25])).fit([0.3, 2.2]).prior_.pi0
+    0.75
     """
 
     def __init__(self, prior: Prior | None = None) -> None:
@@ -44,11 +42,11 @@ class FixedPrior(BaseEstimator):
             Their noise scale.
         """
         check_values(z, scale)
-        given = DiscretePrior([0.0], [1.0]) if self.prior is None else self.prior
-        if not callable(getattr(given, "posterior", None)):
+        if self.prior is None or not callable(getattr(self.prior, "posterior", None)):
             raise TypeError(
-                f"FixedPrior needs an object with posterior(z) and logpdf(z), "
-                f"such as DiscretePrior; got {given!r}"
+                "a fixed prior must be given as an object with posterior(z) and "
+                f"logpdf(z), such as DiscretePrior([0, 2], [0.9, 0.1]); got "
+                f"{self.prior!r}"
             )
-        self.prior_ = given
+        self.prior_ = self.prior
         return self

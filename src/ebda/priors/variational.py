@@ -24,7 +24,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betaln, digamma, expit, rel_entr
 
-from ebda.posterior import FloatArray
+from ebda.arrays import FloatArray
+from ebda.priors.cells import Cells
 from ebda.priors.discrete import DiscretePrior
 
 _LOG_2PI = np.log(2 * np.pi)
@@ -37,21 +38,6 @@ class Model:
     alpha: float
     sigma: float
     zero_weight: float
-
-
-@dataclass(frozen=True, eq=False)
-class Cells:
-    """Values, grouped: `count` values at `value` with noise `precision` each.
-
-    `within` is the sum of ``lambda (Y - value)**2`` lost by grouping. With phi equal
-    within a cell the bound below is exact, so that of binned values is still a lower
-    bound of their evidence.
-    """
-
-    value: FloatArray
-    count: FloatArray
-    precision: FloatArray
-    within: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,11 +59,12 @@ class Components:
 
     @property
     def used(self) -> npt.NDArray[np.bool_]:
-        """Components that hold a tenth of a value at least.
+        """Components that hold a tenth of a value at least, or as much as any.
 
         The others are the unused rest of the truncation.
         """
-        return self.count >= 0.1
+        least = min(0.1, float(self.count.max()))
+        return self.count >= least
 
     @property
     def atoms(self) -> FloatArray:

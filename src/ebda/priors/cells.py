@@ -1,0 +1,73 @@
+"""Values grouped into narrow cells, so that fitting a prior stops growing with p.
+
+A prior sees the values only through sums over them. Values that lie close together are
+therefore replaced by their common mean and their number; what is lost is the variance
+within a cell, which is at most ``width**2 / 12`` of a noise variance of one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ebda.arrays import FloatArray
+
+# Fewer values than this are used as they are.
+_MIN_BINNED = 5000
+# A cell is this wide up to `_LINEAR`, and grows in proportion to z beyond: no data have
+# more than 13,000 cells up to z = 1e6. Posterior means of a converged Dirichlet process
+# then differ by less than 1e-3 (tests/test_dirichlet_process.py), where both fits end
+# in the same optimum.
+_WIDTH = 0.02
+_LINEAR = 10.0
+# Relative width of a cell in the noise scale, where values differ in it.
+_SCALE_WIDTH = 0.02
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Values, grouped: `count` values at `value` with noise `precision` each.
+
+    `within` is the sum of ``lambda (Y - value)**2`` lost by grouping. With phi equal
+    within a cell the bound below is exact, so that of binned values is still a lower
+    bound of their evidence.
+    """
+
+    value: FloatArray
+    count: FloatArray
+    precision: FloatArray
+    within: float = 0.0
+
+
+def each_value(z: FloatArray, scale: FloatArray) -> Cells:
+    """A cell for each value."""
+    return Cells(z, np.ones(len(z)), scale**-2.0)
+
+
+def group(z: FloatArray, scale: FloatArray) -> Cells:
+    """Values as cells: each its own if few, else binned with their sums preserved."""
+    if len(z) < _MIN_BINNED:
+        return each_value(z, scale)
+    size = np.abs(z)
+    far = size > _LINEAR
+    place = z / _WIDTH
+    place[far] = np.sign(z[far]) * (1 + np.log(size[far] / _LINEAR))
+    place[far] *= _LINEAR / _WIDTH
+    cell = np.floor(place, out=place).astype(np.int64)
+    cell -= cell.min()
+    if np.ptp(scale) > 0:
+        layer = np.floor(np.log(scale) / _SCALE_WIDTH).astype(np.int64)
+        layer -= layer.min()
+        cell += layer * (cell.max() + 1)
+    if cell.max() > 16 * len(z):
+        _, cell = np.unique(cell, return_inverse=True)
+    precision = scale**-2.0
+    count = np.bincount(cell)
+    used = count > 0
+    members = count[used].astype(np.float64)
+    weight = np.bincount(cell, weights=precision)[used]
+    value = np.bincount(cell, weights=precision * z)[used] / weight
+    square = np.bincount(cell, weights=precision * z * z)[used]
+    within = float(np.maximum(square - weight * value * value, 0).sum())
+    return Cells(value, members, weight / members, within)

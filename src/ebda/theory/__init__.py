@@ -1,0 +1,49 @@
+"""Error rates in theory (Section 2 of the paper), and the planning of a study.
+
+- `error_rate`, `error_rates`, `optimal_error`, `c_p`: exact, for given means and
+  covariance (equation 5).
+- `optimal_worst_case`, `worst_case_error`, `theorem1_bound`: over the paper's parameter
+  space (equation 6 and Theorem 1).
+- `check_conditions`: whether an estimate of eta meets Conditions 1 and 2.
+- `expected_error`: the error to expect of a study, before it is done.
+
+A covariance is a number, a vector, a matrix, `AR1` or `LowRank`; see `as_covariance`.
+"""
+
+from __future__ import annotations
+
+from ebda.theory.conditions import Conditions, check_conditions
+from ebda.theory.covariances import (
+    AR1,
+    Covariance,
+    Dense,
+    Diagonal,
+    LowRank,
+    as_covariance,
+)
+from ebda.theory.planning import expected_error
+from ebda.theory.rates import c_p, error_rate, error_rates, optimal_error
+from ebda.theory.worst_case import (
+    optimal_worst_case,
+    theorem1_bound,
+    worst_case_error,
+)
+
+__all__ = [
+    "AR1",
+    "Conditions",
+    "Covariance",
+    "Dense",
+    "Diagonal",
+    "LowRank",
+    "as_covariance",
+    "c_p",
+    "check_conditions",
+    "error_rate",
+    "error_rates",
+    "expected_error",
+    "optimal_error",
+    "optimal_worst_case",
+    "theorem1_bound",
+    "worst_case_error",
+]

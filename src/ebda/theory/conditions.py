@@ -1,0 +1,176 @@
+"""Conditions 1 and 2 of the paper, for a given estimate of eta."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import gammaln
+
+from ebda.posterior import FloatArray
+from ebda.theory.quadrature import Estimate, panel_rule, switch_points
+
+# Where the threshold is looked for, and the shells beyond in which the tail is summed.
+_Z_MAX = 64.0
+_GRID_STEP = 1 / 64
+_LAST_SHELL = 40
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """What `check_conditions` found.
+
+    Parameters
+    ----------
+    threshold : float
+        The largest b_n with ``eta_hat = 0`` whenever ``|z| <= b_n``; 0.0 if there is
+        none.
+    fourth_moment : float
+        ``E eta_hat^4`` for a feature with ``eta = 0``, possibly infinite.
+    """
+
+    threshold: float
+    fourth_moment: float
+
+    @property
+    def condition1(self) -> bool:
+        """The estimate is a thresholded one."""
+        return self.threshold > 0
+
+    @property
+    def condition2(self) -> bool:
+        """The fourth moment of the estimate is finite where eta is zero."""
+        return bool(np.isfinite(self.fourth_moment))
+
+
+def check_conditions(
+    eta_hat: Estimate | npt.ArrayLike,
+    z: npt.ArrayLike | None = None,
+    df: float | None = None,
+) -> Conditions:
+    """Whether an estimate of eta meets Conditions 1 and 2 of Theorem 1.
+
+    Condition 1: there is a ``b_n > 0`` with ``eta_hat = 0`` for all ``|z| <= b_n``
+    (the theorem also asks that b_n outgrows ``sqrt(log p)`` and not ``sqrt(n)``).
+    Condition 2: ``E eta_hat^4 < inf`` where ``eta = 0``, with z from N(0, 1) or, for
+    estimated variances, from the t distribution.
+
+    Parameters
+    ----------
+    eta_hat : function, or array-like of shape (p,)
+        A function that maps an array of z to the estimates. Or the estimates
+        themselves: they are then read as one function of z, by straight lines from
+        value to value and with slope one beyond them, and the threshold is the
+        largest ``|z|`` seen below every one with a nonzero estimate.
+    z : array-like of shape (p,), optional
+        What the estimates belong to; not for a function.
+    df : float, optional
+        Degrees of freedom of z, ``2n - 2`` in the paper; normal if not given.
+
+    Returns
+    -------
+    Conditions
+
+    Notes
+    -----
+    The threshold is sought up to ``|z| = 64``, the value for an estimate that is zero
+    throughout, in steps of 1/64, and then by bisection. The fourth moment is a
+    Gauss-Legendre sum over panels that end where the estimate becomes zero, and over
+    shells ``2^j < |z| <= 2^(j+1)`` in the tail: it is infinite if the last shells
+    do not shrink, else the rest is a geometric series.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ebda.theory import check_conditions
+    >>> def hard(z):
+    ...     return np.where(abs(z) > 3.0, z, 0.0)
+    >>> found = check_conditions(hard)
+    >>> found.threshold, round(found.fourth_moment, 4), found.condition2
+    (3.0, 0.3279, True)
+    >>> check_conditions(hard, df=4)
+    Conditions(threshold=3.0, fourth_moment=inf)
+    >>> check_conditions(np.tanh).condition1
+    False
+    """
+    if df is not None and not df > 0:
+        raise ValueError(f"df must be positive, got {df!r}")
+    if callable(eta_hat):
+        if z is not None:
+            raise ValueError("z belongs to estimates; eta_hat is a function here")
+        half = np.arange(_GRID_STEP, _Z_MAX + _GRID_STEP, _GRID_STEP)
+        zero, _ = switch_points(eta_hat, np.concatenate([-half[::-1], [0.0], half]))
+        threshold = _threshold(eta_hat, zero)
+        return Conditions(threshold, _fourth_moment(eta_hat, zero, df))
+    values, estimates = _paired(z, eta_hat)
+    size, nonzero = np.abs(values), estimates != 0
+    first = size[nonzero].min(initial=np.inf)
+    threshold = float(size[size < first].max(initial=0.0))
+    moment = _fourth_moment(_interpolated(values, estimates), values, df)
+    return Conditions(threshold, moment)
+
+
+def _threshold(eta_hat: Estimate, zero: FloatArray) -> float:
+    if eta_hat(np.zeros(1))[0] != 0:
+        return 0.0
+    return float(np.abs(zero).min(initial=_Z_MAX))
+
+
+def _fourth_moment(eta_hat: Estimate, jumps: FloatArray, df: float | None) -> float:
+    """``E eta_hat(z)^4`` for null z."""
+    core = np.arange(0.0, 16.5, 0.5)
+    shells = 2.0 ** np.arange(5, _LAST_SHELL + 1)
+    half = np.concatenate([core[1:], shells])
+    edges = np.unique(np.concatenate([-half, [0.0], half, jumps]))
+    nodes, weights = panel_rule(edges)
+    fourth = eta_hat(nodes) ** 4
+    if not np.isfinite(fourth).all():
+        raise ValueError("eta_hat must be finite for every finite z")
+    terms = weights * fourth * np.exp(_null_logpdf(nodes, df))
+    far = np.abs(nodes)
+    last, before = (
+        float(terms[(far > shells[-j - 1]) & (far < shells[-j])].sum()) for j in (1, 2)
+    )
+    ratio = last / before if before > 0 else 0.0
+    if ratio > 1 - 1e-6:
+        return float("inf")
+    return float(terms.sum()) + last * ratio / (1 - ratio)
+
+
+def _null_logpdf(z: FloatArray, df: float | None) -> FloatArray:
+    """Log density of N(0, 1), or of t with df degrees of freedom."""
+    if df is None:
+        return -0.5 * (z * z + np.log(2 * np.pi))
+    constant = gammaln((df + 1) / 2) - gammaln(df / 2) - 0.5 * np.log(df * np.pi)
+    result: FloatArray = constant - (df + 1) / 2 * np.log1p(z * z / df)
+    return result
+
+
+def _paired(
+    z: npt.ArrayLike | None, eta_hat: npt.ArrayLike
+) -> tuple[FloatArray, FloatArray]:
+    if z is None:
+        raise ValueError("estimates need the z that they belong to")
+    values = np.asarray(z, dtype=np.float64)
+    estimates = np.asarray(eta_hat, dtype=np.float64)
+    if values.ndim != 1 or values.shape != estimates.shape or values.size == 0:
+        raise ValueError(
+            "eta_hat and z must be vectors of one length; "
+            f"got shapes {estimates.shape} and {values.shape}"
+        )
+    if not (np.isfinite(values).all() and np.isfinite(estimates).all()):
+        raise ValueError("eta_hat and z must be finite")
+    return values, estimates
+
+
+def _interpolated(z: FloatArray, estimates: FloatArray) -> Estimate:
+    order = np.argsort(z, kind="stable")
+    x, y = z[order], estimates[order]
+
+    def function(values: FloatArray) -> FloatArray:
+        beyond = values - np.clip(values, x[0], x[-1])
+        result: FloatArray = np.interp(values, x, y) + beyond
+        return result
+
+    return function
