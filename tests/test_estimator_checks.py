@@ -9,6 +9,14 @@ from sklearn.exceptions import SkipTestWarning
 from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
 from ebda import EBClassifier, NormalMeans
+from ebda.baselines import (
+    FAIR,
+    GreenshteinPark,
+    IndependenceRule,
+    LassoLogistic,
+    PseudoInverseLDA,
+    ShrunkenCentroids,
+)
 from ebda.paper import classifier
 from ebda.priors import PRIORS
 
@@ -19,6 +27,12 @@ from ebda.priors import PRIORS
         EBClassifier(shrinkage="sparse", zero_threshold=0.9),
         EBClassifier(shrinkage="hard", zero_threshold=0.9, priors="uniform"),
         classifier("DP", 1, random_state=0).set_params(prior__n_batches=1),
+        IndependenceRule(),
+        FAIR(),
+        GreenshteinPark(),
+        PseudoInverseLDA(),
+        ShrunkenCentroids(),
+        LassoLogistic(n_lambdas=20, cv=3, random_state=0),
     ]
 )
 def test_scikit_learn_accepts_the_classifier(estimator: Any, check: Any) -> None:

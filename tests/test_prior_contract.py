@@ -10,7 +10,7 @@ import pytest
 from sklearn.base import clone
 
 from ebda import EBClassifier, NormalMeans
-from ebda.priors import PRIORS, DiscretePrior, FixedPrior, make_prior
+from ebda.priors import PRIORS, DiscretePrior, FixedPrior, Kernel, make_prior
 
 FAMILIES = sorted(PRIORS)
 
@@ -67,6 +67,8 @@ def test_posterior_summaries_are_consistent(family: Any, z: np.ndarray) -> None:
 
 
 def test_posterior_mean_rises_with_z(family: Any, z: np.ndarray) -> None:
+    if isinstance(family, Kernel):
+        pytest.skip("a kernel estimate of the density need not be that of any prior")
     grid = np.linspace(-8, 8, 801)
     mean = family.fit(z).prior_.posterior(grid).mean
     assert (np.diff(mean) >= -1e-9).all()
@@ -81,7 +83,8 @@ def test_posterior_mean_obeys_tweedie(family: Any, z: np.ndarray) -> None:
 
 
 def test_marginal_density_integrates_to_one(family: Any, z: np.ndarray) -> None:
-    grid = np.linspace(-30, 30, 60_001)
+    # Wide enough for a slab with exponential tails.
+    grid = np.linspace(-150, 150, 60_001)
     density = np.exp(family.fit(z).prior_.logpdf(grid))
     assert density.sum() * (grid[1] - grid[0]) == pytest.approx(1, abs=1e-6)
 

@@ -193,10 +193,7 @@ class MomentClassifier(LinearClassifier):
         self._check_parameters()
         X, y = self._validate(X, y, reset=True)
         classes, codes = validation.encode_labels(y)
-        if len(classes) < 2:
-            raise ValueError(
-                f"y has one class only ({classes[0]!r}); a classifier needs two"
-            )
+        validation.several_classes(classes)
         moments = self._timed_moments(X, codes, len(classes), sample_weight)
         lacking = self._fit_rule(classes, moments)
         if lacking is not None:

@@ -77,6 +77,23 @@ def encode_labels(
     return classes, np.searchsorted(classes, found)[codes]
 
 
+def several_classes(classes: npt.NDArray[Any]) -> None:
+    """Refuse labels of one class."""
+    if len(classes) < 2:
+        raise ValueError(
+            f"y has one class only ({classes[0]!r}); a classifier needs two"
+        )
+
+
+def two_classes(classes: npt.NDArray[Any]) -> None:
+    """Refuse more classes than two."""
+    several_classes(classes)
+    if len(classes) > 2:
+        raise ValueError(
+            f"Only binary classification is supported: y has {len(classes)} classes"
+        )
+
+
 def check_feature_names(X: Any) -> None:
     """Refuse a table with two columns of one name: features are found by name."""
     columns = getattr(X, "columns", None)

@@ -1,5 +1,6 @@
-"""The paper's studies: the settings of each method, as data."""
+"""The paper's studies: the settings of each method, and the rules that know more."""
 
 from ebda.paper.methods import classifier
+from ebda.paper.oracles import SupportOracle, optimal_rule
 
-__all__ = ["classifier"]
+__all__ = ["SupportOracle", "classifier", "optimal_rule"]

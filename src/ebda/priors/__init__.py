@@ -13,17 +13,31 @@ from ebda.priors.contract import PriorEstimator
 from ebda.priors.dirichlet_process import DirichletProcess
 from ebda.priors.discrete import DiscretePrior
 from ebda.priors.fixed import FixedPrior
+from ebda.priors.kernel import Kernel
+from ebda.priors.laplace import PointLaplace, PointLaplacePrior
+from ebda.priors.normal import PointNormal, PointNormalPrior
+from ebda.priors.npmle import NPMLE
 
 PRIORS: dict[str, type[Any]] = {
     "dp": DirichletProcess,
     "fixed": FixedPrior,
+    "laplace": PointLaplace,
+    "normal": PointNormal,
+    "kernel": Kernel,
+    "npmle": NPMLE,
 }
 
 __all__ = [
+    "NPMLE",
     "PRIORS",
     "DirichletProcess",
     "DiscretePrior",
     "FixedPrior",
+    "Kernel",
+    "PointLaplace",
+    "PointLaplacePrior",
+    "PointNormal",
+    "PointNormalPrior",
     "PriorEstimator",
     "make_prior",
 ]

@@ -131,7 +131,7 @@ class _Ascent:
 
     def _image(self, stats: FloatArray) -> tuple[FloatArray, float]:
         image, bound, _ = evaluate(stats, self.cells, self.model)
-        return image, bound
+        return image, float(bound)
 
     def _move_to(
         self, stats: FloatArray, image: FloatArray | None = None, bound: float = 0.0

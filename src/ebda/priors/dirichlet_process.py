@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
@@ -21,7 +21,11 @@ from ebda.priors.converged import converged
 from ebda.priors.discrete import DiscretePrior
 from ebda.priors.variational import Model, VariationalFit
 
-Inference = Callable[[Cells, Model, int, float, int], VariationalFit]
+Inference = Callable[[list[Cells], Model, int, float, int], list[VariationalFit]]
+
+
+def _converged(batches: list[Cells], *settings: Any) -> list[VariationalFit]:
+    return [converged(cells, *settings) for cells in batches]
 
 
 # name: (how values are grouped, the iteration, its default weights and tolerance)
@@ -29,7 +33,7 @@ INFERENCES: dict[
     str, tuple[Callable[[FloatArray, FloatArray], Cells], Inference, str, float]
 ] = {
     "paper": (each_value, algorithm1, "map", 1e-3),
-    "converged": (group, converged, "mean", 1e-12),
+    "converged": (group, _converged, "mean", 1e-12),
 }
 WEIGHTS: dict[str, Callable[[VariationalFit, Cells], DiscretePrior]] = {
     "map": lambda fit, cells: fit.map_prior(cells),
@@ -147,9 +151,16 @@ class DirichletProcess(PriorFamily):
         unit = float(scales[0] if np.ptp(scales) == 0 else np.median(scales))
         values, scales = values / unit, scales / unit
         batches = self._batches(len(values))
-        fits = Parallel(n_jobs=self.n_jobs)(
-            delayed(self._fit_batch)(values[rows], scales[rows]) for rows in batches
+        workers = min(effective_n_jobs(self.n_jobs), len(batches))
+        shares = [batches[i::workers] for i in range(workers)]
+        parts = Parallel(n_jobs=self.n_jobs)(
+            delayed(self._fit_batches)(
+                [values[rows] for rows in share], [scales[rows] for rows in share]
+            )
+            for share in shares
         )
+        # Shares were dealt out in turn; the fits go back into the order of batches.
+        fits = [parts[i % workers][i // workers] for i in range(len(batches))]
         self.batches_ = [fit for fit, _ in fits]
         prior = DiscretePrior.average(prior for _, prior in fits)
         self.prior_ = prior if unit == 1 else prior.rescale(unit)
@@ -163,21 +174,22 @@ class DirichletProcess(PriorFamily):
             )
         return self
 
-    def _fit_batch(
-        self, z: FloatArray, scale: FloatArray
-    ) -> tuple[VariationalFit, DiscretePrior]:
+    def _fit_batches(
+        self, z: list[FloatArray], scale: list[FloatArray]
+    ) -> list[tuple[VariationalFit, DiscretePrior]]:
         grouping, iteration, weights, tol = INFERENCES[self.inference]
         # Threads of BLAS add in another order: with one, n_jobs changes no bit.
         with threadpool_limits(1, user_api="blas"):
-            cells = grouping(z, scale)
-            fit = iteration(
+            cells = [grouping(*pair) for pair in zip(z, scale, strict=True)]
+            fits = iteration(
                 cells,
                 Model(self.alpha, self.sigma, self.zero_weight),
                 self.n_components,
                 tol if self.tol is None else self.tol,
                 self.max_iter,
             )
-            return fit, WEIGHTS[self.weights or weights](fit, cells)
+            prior = WEIGHTS[self.weights or weights]
+            return [(fit, prior(fit, c)) for fit, c in zip(fits, cells, strict=True)]
 
     def _batches(self, n_values: int) -> list[Any]:
         if self.n_batches == 1:

@@ -13,7 +13,8 @@ factors depend on the responsibilities phi only through three sums a component,
     n_t = sum_k phi_kt,  h_t = sum_k lambda_k phi_kt,  s_t = sum_k lambda_k phi_kt Y_k,
 
 so these (T, 3) statistics are the state of an iteration, and one evaluation maps
-them to the next ones together with the evidence lower bound.
+them to the next ones together with the evidence lower bound. All functions take stacks
+of problems of one size: axes before the last ones are carried along.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ class Components:
 
 def components(stats: FloatArray, model: Model) -> Components:
     """The updates of m, tau, p and gamma in Algorithm 1."""
-    n, h, s = stats.T
+    n, h, s = stats[..., 0], stats[..., 1], stats[..., 2]
     var = model.sigma**2
     k = var * h + 1
     log_odds_zero = (
@@ -89,14 +90,14 @@ def components(stats: FloatArray, model: Model) -> Components:
         - 0.5 * var * s * (s / k)
     )
     # gamma_2 sums the counts of the later components: the appendix has it right.
-    later = np.cumsum(n[::-1])[::-1][1:]
+    later = np.cumsum(n[..., ::-1], axis=-1)[..., ::-1][..., 1:]
     return Components(
         count=n,
         mean=var * s / k,
         variance=var / k,
         prob_zero=expit(log_odds_zero),
         prob_signal=expit(-log_odds_zero),
-        gamma1=1 + n[:-1],
+        gamma1=1 + n[..., :-1],
         gamma2=model.alpha + later,
     )
 
@@ -115,66 +116,71 @@ def log_joint(value: FloatArray, precision: FloatArray, q: Components) -> FloatA
     numbers small when Y_k is large and an atom is near it.
     """
     log_v, log_rest = _expected_log_sticks(q)
-    log_pi = np.append(log_v, 0.0)
-    log_pi[1:] += np.cumsum(log_rest)
-    square = value - q.mean[:, None]
+    log_pi = np.concatenate([log_v, np.zeros((*log_v.shape[:-1], 1))], axis=-1)
+    log_pi[..., 1:] += np.cumsum(log_rest, axis=-1)
+    y = value[..., None, :]
+    square = y - q.mean[..., None]
     square *= square
-    square += q.variance[:, None]
-    square *= q.prob_signal[:, None]
-    square += value * value * q.prob_zero[:, None]
-    square *= -0.5 * precision
-    square += log_pi[:, None]
+    square += q.variance[..., None]
+    square *= q.prob_signal[..., None]
+    square += y * y * q.prob_zero[..., None]
+    square *= -0.5 * precision[..., None, :]
+    square += log_pi[..., None]
     return square
 
 
 def responsibilities(log_phi: FloatArray) -> tuple[FloatArray, FloatArray]:
     """phi_kt proportional to exp(S_kt), in place, and the log of the sums."""
-    top = log_phi.max(axis=0)
+    top = log_phi.max(axis=-2, keepdims=True)
     log_phi -= top
     phi = np.exp(log_phi, out=log_phi)
-    total = phi.sum(axis=0)
+    total = phi.sum(axis=-2, keepdims=True)
     phi /= total
-    return phi, top + np.log(total)
+    return phi, (top + np.log(total))[..., 0, :]
 
 
 def statistics(phi: FloatArray, cells: Cells) -> FloatArray:
     """The (T, 3) sums n, h, s of the responsibilities."""
     weight = cells.count * cells.precision
-    columns = np.stack([cells.count, weight, weight * cells.value], axis=1)
+    columns = np.stack([cells.count, weight, weight * cells.value], axis=-1)
     return phi @ columns
 
 
 def lower_bound(
     log_total: FloatArray, cells: Cells, q: Components, model: Model
-) -> float:
+) -> FloatArray:
     """Evidence lower bound at the optimal q(Z): ``E log p - E log q``."""
     log_v, log_rest = _expected_log_sticks(q)
-    fit = cells.count @ (log_total + 0.5 * (np.log(cells.precision) - _LOG_2PI))
+    log_noise = 0.5 * (np.log(cells.precision) - _LOG_2PI)
+    fit = np.sum(cells.count * (log_total + log_noise), axis=-1)
     kl_sticks = np.sum(
         betaln(1, model.alpha)
         - betaln(q.gamma1, q.gamma2)
         + (q.gamma1 - 1) * log_v
-        + (q.gamma2 - model.alpha) * log_rest
+        + (q.gamma2 - model.alpha) * log_rest,
+        axis=-1,
     )
     ratio = q.variance / model.sigma**2
     kl_normal = 0.5 * (q.mean * (q.mean / model.sigma**2) + ratio - 1 - np.log(ratio))
     kl_atoms = np.sum(
         rel_entr(q.prob_zero, model.zero_weight)
         + rel_entr(q.prob_signal, 1 - model.zero_weight)
-        + q.prob_signal * kl_normal
+        + q.prob_signal * kl_normal,
+        axis=-1,
     )
-    return float(fit - 0.5 * cells.within - kl_sticks - kl_atoms)
+    bound: FloatArray = fit - 0.5 * cells.within - kl_sticks - kl_atoms
+    return bound
 
 
 def evaluate(
     stats: FloatArray, cells: Cells, model: Model
-) -> tuple[FloatArray, float, FloatArray]:
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """One round of coordinate ascent from given statistics.
 
     Returns
     -------
     new_stats : ndarray of shape (T, 3)
-    bound : float
+    bound : ndarray of shape ()
         The lower bound after this round's update of q(Z); it never falls.
     phi : ndarray of shape (T, n_cells)
     """

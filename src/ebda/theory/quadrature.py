@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from ebda.posterior import FloatArray
+from ebda.arrays import FloatArray
 
 Estimate = Callable[[FloatArray], FloatArray]
 

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
 
-from ebda.posterior import FloatArray
+from ebda.arrays import FloatArray
 from ebda.theory.covariances import Covariance, as_covariance
 
 
@@ -22,7 +22,7 @@ def error_rates(
     For the rule ``a' x + b > 0`` of the second class and normal classes with means
     mu_1, mu_2 and covariance S,
 
-        ``Phi((a' mu_1 + b) / sqrt(a' S a))`` and ``Phi(-(a' mu_2 + b) / sqrt(a' S a))``.
+        ``Phi((a' mu_1 + b) / s)`` and ``Phi(-(a' mu_2 + b) / s)``, ``s^2 = a' S a``.
 
     Parameters are those of `error_rate`.
 

@@ -1,0 +1,20 @@
+"""What the paper compares with, as scikit-learn estimators.
+
+Each is a linear classifier with ``coef_`` and ``intercept_`` in the units of X.
+"""
+
+from ebda.baselines.fair import FAIR
+from ebda.baselines.greenshtein_park import GreenshteinPark
+from ebda.baselines.independence import IndependenceRule
+from ebda.baselines.lasso import LassoLogistic
+from ebda.baselines.pseudo_inverse import PseudoInverseLDA
+from ebda.baselines.shrunken_centroids import ShrunkenCentroids
+
+__all__ = [
+    "FAIR",
+    "GreenshteinPark",
+    "IndependenceRule",
+    "LassoLogistic",
+    "PseudoInverseLDA",
+    "ShrunkenCentroids",
+]

@@ -1,0 +1,95 @@
+"""Nearest shrunken centroids (Tibshirani et al. 2002), by scikit-learn's own."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.neighbors import NearestCentroid
+
+from ebda import validation
+from ebda.linear_classifier import LinearClassifier
+
+
+class ShrunkenCentroids(LinearClassifier):
+    """scikit-learn's ``NearestCentroid(shrink_threshold=...)`` as a linear rule.
+
+    Distances to the shrunken centroids, in units of the pooled standard deviation,
+    are squares whose common part cancels: the rule is linear, with ``coef_`` and
+    ``intercept_`` like the others.
+
+    Parameters
+    ----------
+    shrink_threshold : float
+        Centroids closer to the centre than so many standard errors are moved there.
+    priors : None, "empirical", "uniform" or array-like of shape (n_classes,)
+        Class probabilities.
+
+    Attributes
+    ----------
+    centroids_ : ndarray of shape (n_classes, n_features)
+        The shrunken centroids.
+    classes_, coef_, intercept_, selected_, class_prior_
+        As in :class:`~ebda.EBClassifier`.
+
+    Examples
+    --------
+    >>> from ebda.baselines import ShrunkenCentroids
+    >>> from ebda.datasets import load_khan
+    >>> khan = load_khan()
+    >>> model = ShrunkenCentroids(shrink_threshold=4.0).fit(khan.data, khan.target)
+    >>> bool(model.selected_.sum() < 200)
+    True
+    """
+
+    _accepts_sparse = False
+
+    def __init__(self, shrink_threshold: float = 1.0, priors: Any = None) -> None:
+        self.shrink_threshold = shrink_threshold
+        self.priors = priors
+
+    def fit(self, X: Any, y: npt.ArrayLike) -> Self:
+        """Shrink the centroids.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Data.
+        y : array-like of shape (n_samples,)
+            Labels.
+        """
+        X, y = self._validate(X, y, reset=True)
+        classes, codes = validation.encode_labels(y)
+        validation.several_classes(classes)
+        moments = self._moments(X, codes, len(classes))
+        prior = validation.class_prior(self.priors, moments.counts)
+        if len(codes) <= len(classes):
+            raise ValueError(
+                f"{len(codes)} samples of {len(classes)} classes tell no variance; "
+                "more samples than classes are needed"
+            )
+        varies = (moments.centred_squares > 0).any(axis=0)
+        if not varies.any():
+            raise ValueError("the features do not vary within the classes")
+        data = X[:, varies].astype(np.float64)
+        shrunken = NearestCentroid(shrink_threshold=self.shrink_threshold)
+        shrunken.fit(data, codes)
+        pooled = moments.centred_squares[:, varies].sum(axis=0)
+        pooled /= len(codes) - len(classes)
+        # scikit-learn measures distances in units of s, without its median offset.
+        centre = moments.counts @ moments.means[:, varies] / len(codes)
+        from_centre = shrunken.centroids_ - centre
+        from_centre[shrunken.deviations_ == 0] = 0.0  # exactly, not to rounding
+        weights = np.zeros((len(classes), X.shape[1]))
+        weights[:, varies] = from_centre / pooled
+        half = 0.5 * np.einsum("kj,kj->k", weights[:, varies], from_centre)
+        constant = np.log(prior) - half - weights[:, varies] @ centre
+        if len(classes) == 2:
+            weights, constant = np.diff(weights, axis=0), np.diff(constant)
+        self.classes_, self.class_prior_ = classes, prior
+        self.coef_, self.intercept_ = weights, constant
+        self.centroids_ = moments.means.copy()
+        self.centroids_[:, varies] = shrunken.centroids_
+        self.selected_ = (weights != 0).any(axis=0)
+        return self

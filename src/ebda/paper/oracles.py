@@ -1,0 +1,82 @@
+"""Rules that know more than the data: bounds for all others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ebda.arrays import FloatArray
+from ebda.baselines import IndependenceRule
+from ebda.contrasts import Contrasts
+from ebda.linear_rule import LinearRule
+from ebda.theory import as_covariance
+
+
+class SupportOracle(IndependenceRule):
+    """The independence rule on the features that truly differ: study 3's oracle.
+
+    Parameters
+    ----------
+    support : array-like of bool of shape (n_features,)
+        The features with different means.
+    variance, priors
+        As in :class:`~ebda.baselines.IndependenceRule`.
+
+    Examples
+    --------
+    >>> from ebda.datasets import make_two_class
+    >>> sim = make_two_class(n_features=100, n_signals=5, effect=2, random_state=0)
+    >>> oracle = SupportOracle(sim.means[1] != 0).fit(sim.data, sim.target)
+    >>> oracle.selected_.sum().item()
+    5
+    """
+
+    def __init__(
+        self,
+        support: npt.ArrayLike | None = None,
+        variance: str = "pooled",
+        priors: Any = None,
+    ) -> None:
+        super().__init__(variance=variance, priors=priors)
+        self.support = support
+
+    def _estimate(self, contrasts: Contrasts) -> FloatArray:
+        support = np.asarray(self.support, dtype=bool)
+        if support.shape != contrasts.constant.shape:
+            raise ValueError(
+                f"support has shape {support.shape}, but there are "
+                f"{len(contrasts.constant)} features"
+            )
+        return np.where(support, contrasts.z, 0.0)
+
+
+def optimal_rule(
+    mean1: npt.ArrayLike,
+    mean2: npt.ArrayLike,
+    covariance: Any,
+    class_prior: tuple[float, float] = (0.5, 0.5),
+) -> LinearRule:
+    """The Bayes rule with everything known (equation 1).
+
+    Parameters
+    ----------
+    mean1, mean2 : array-like of shape (n_features,)
+        True means of the first and the second class.
+    covariance : number, array-like or covariance
+        As in :func:`ebda.theory.error_rate`.
+    class_prior : tuple of two floats
+        Probabilities of the classes.
+
+    Examples
+    --------
+    >>> optimal_rule([0.0, 0.0], [2.0, 0.0], 1.0).coef
+    array([[2., 0.]])
+    """
+    first = np.asarray(mean1, dtype=np.float64)
+    second = np.asarray(mean2, dtype=np.float64)
+    coef = as_covariance(covariance, len(first)).solve(second - first)
+    odds = np.log(class_prior[1] / class_prior[0])
+    intercept = odds - coef @ (first + second) / 2
+    return LinearRule(coef[None, :], np.array([intercept]))
