@@ -6,9 +6,9 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from ebda.cli import demo
+from ebda.cli import demo, reproduce
 
-COMMANDS = {"demo": demo}
+COMMANDS = {"demo": demo, "reproduce": reproduce}
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -1,6 +1,6 @@
 """Embedded real data, and simulated data."""
 
 from ebda.datasets.embedded import load_golub, load_khan
-from ebda.datasets.simulated import make_two_class
+from ebda.datasets.simulated import make_factor_classes, make_two_class
 
-__all__ = ["load_golub", "load_khan", "make_two_class"]
+__all__ = ["load_golub", "load_khan", "make_factor_classes", "make_two_class"]

@@ -87,3 +87,77 @@ def make_two_class(
         variance=variance,
         rho=rho,
     )
+
+
+def make_factor_classes(
+    n_per_class: int = 30,
+    n_test: int = 400,
+    n_features: int = 4500,
+    share: float = 0.02,
+    random_state: Any = None,
+) -> Bunch:
+    """Two classes with common factors and chi-square scores: the paper's study 3.
+
+    Features fall into three groups; each has a factor of its own with loadings
+    U(0, 0.4), and all share one with loadings U(0, 0.2). Factor scores are
+    ``(chi2_6 - 6) / sqrt(12)``, and features are scaled to unit variance. The mean of
+    class "b" is 0 but for a share of the features, where it is Laplace with density
+    ``exp(-2 |x|)``; class "a" has mean zero (Fan and Fan 2008).
+
+    Parameters
+    ----------
+    n_per_class : int
+        Training samples in each class.
+    n_test : int
+        Test samples in all, half of each class.
+    n_features : int
+        Number of features.
+    share : float
+        Probability that a feature differs.
+    random_state : int, RandomState or None
+        Draws loadings, means and samples.
+
+    Returns
+    -------
+    Bunch
+        data, target : training samples; test_data, test_target : test samples; means :
+        array of shape (2, n_features); loadings : array of shape (n_features, 4) and
+        specific : array of shape (n_features,), so that the covariance within the
+        classes is ``loadings @ loadings.T + diag(specific)``.
+
+    Examples
+    --------
+    >>> from ebda.datasets import make_factor_classes
+    >>> sim = make_factor_classes(n_features=90, n_test=10, random_state=0)
+    >>> sim.data.shape, sim.test_data.shape, sim.loadings.shape
+    ((60, 90), (10, 90), (90, 4))
+    """
+    rng = check_random_state(random_state)
+    own = rng.uniform(0, 0.4, n_features)
+    group = np.minimum(np.arange(n_features) * 3 // n_features, 2)
+    loadings = np.zeros((n_features, 4))
+    loadings[np.arange(n_features), group] = own
+    loadings[:, 3] = rng.uniform(0, 0.2, n_features)
+    size = np.sqrt(1 + np.sum(loadings**2, axis=1))
+    means = np.zeros((2, n_features))
+    differs = rng.uniform(size=n_features) < share
+    means[1, differs] = rng.laplace(scale=0.5, size=differs.sum())
+
+    def draw(n: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        scores = (rng.chisquare(6, size=(2 * n, 4)) - 6) / np.sqrt(12)
+        noise = rng.normal(size=(2 * n, n_features))
+        data = (noise + scores @ loadings.T) / size
+        data[n:] += means[1]
+        return data, np.repeat(["a", "b"], n)
+
+    data, target = draw(n_per_class)
+    test_data, test_target = draw(n_test // 2)
+    return Bunch(
+        data=data,
+        target=target,
+        test_data=test_data,
+        test_target=test_target,
+        means=means,
+        loadings=loadings / size[:, None],
+        specific=size**-2.0,
+    )

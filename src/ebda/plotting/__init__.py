@@ -11,8 +11,9 @@ try:
 except ImportError as error:
     raise ImportError("pictures need matplotlib: pip install 'ebda[plot]'") from error
 
+from ebda.plotting.errors import ErrorDisplay
 from ebda.plotting.fit import plot_fit
 from ebda.plotting.marginal import MarginalDisplay
 from ebda.plotting.shrinkage import ShrinkageDisplay
 
-__all__ = ["MarginalDisplay", "ShrinkageDisplay", "plot_fit"]
+__all__ = ["ErrorDisplay", "MarginalDisplay", "ShrinkageDisplay", "plot_fit"]

@@ -1,0 +1,159 @@
+"""``ebda reproduce``: the paper's tables and its figure, from one command."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+from ebda.cli.progress import progress
+from ebda.paper.runner import Key, carry_out, plan, read_runs
+from ebda.paper.studies import EXTRA, TABLES, Table, methods_of
+from ebda.paper.summary import Cell, summarise, to_csv, to_markdown
+
+HELP = "reproduce the tables and the figure of the paper"
+DESCRIPTION = (
+    "Runs the paper's studies and writes results.csv, reproduction.md with each table "
+    "beside the published one, and figure1.png and .svg. Every finished repetition is "
+    "kept in runs.jsonl: a run that was stopped goes on where it was."
+)
+NAMES = [*TABLES, "figure1", "all"]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of the command."""
+    parser.add_argument("names", nargs="+", choices=NAMES, metavar="NAME")
+    parser.add_argument("--reps", type=int, default=100, metavar="N")
+    parser.add_argument("--jobs", type=int, default=-1, metavar="N")
+    parser.add_argument("--seed", type=int, default=1, metavar="S")
+    parser.add_argument(
+        "--methods",
+        nargs="+",
+        metavar="METHOD",
+        help="columns of the tables by name (default: all of the paper's); 'paper' "
+        f"for those, 'all' adds {', '.join(EXTRA)}",
+    )
+    parser.add_argument("--rows", nargs="+", metavar="ROW", help="rows by their label")
+    parser.add_argument("--out", type=Path, default=Path("reproduction"), metavar="DIR")
+    parser.epilog = f"names: {', '.join(NAMES)}"
+
+
+def run(options: argparse.Namespace) -> None:
+    """Plan, run, and write the tables."""
+    tables = _tables(options.names)
+    _check(options, tables)
+    out: Path = options.out
+    out.mkdir(parents=True, exist_ok=True)
+    path = out / "runs.jsonl"
+    _check_seed(out, options.seed)
+    done: set[Key] = {
+        (r["table"], r["row"], r["method"], r["repetition"]) for r in read_runs(path)
+    }
+    tasks = plan(
+        tables,
+        lambda name: _methods(TABLES[name], options.methods),
+        options.rows,
+        options.reps,
+        done,
+    )
+    if done:
+        print(f"{len(done)} results are there already, {len(tasks)} runs to go")
+    for _ in progress(carry_out(tasks, path, options.seed, options.jobs), len(tasks)):
+        pass
+    cells = summarise(read_runs(path))
+    write(out / "results.csv", to_csv(cells))
+    write(out / "reproduction.md", to_markdown(cells))
+    write(out / "environment.json", environment(options.seed))
+    if {"figure1", "table6", "all"} & set(options.names):
+        draw(cells, out)
+    print(to_markdown([cell for cell in cells if cell.table in tables]))
+    print(f"Written: {out.resolve()}")
+
+
+def _tables(names: list[str]) -> list[str]:
+    if "all" in names:
+        return list(TABLES)
+    # Figure 1 is drawn from the repetitions of Table 6.
+    wanted = {"table6" if name == "figure1" else name for name in names}
+    return [name for name in TABLES if name in wanted]
+
+
+def _methods(table: Table, wanted: list[str] | None) -> list[str]:
+    if wanted is None:
+        wanted = ["paper"]
+    if "all" in wanted:
+        return list(methods_of(table))
+    chosen = set(wanted)
+    if "paper" in chosen:
+        chosen |= set(table.columns)
+    return [method for method in methods_of(table) if method in chosen]
+
+
+def _check(options: argparse.Namespace, tables: list[str]) -> None:
+    if options.reps < 1:
+        raise ValueError(f"--reps must be at least 1, got {options.reps}")
+    known = {m for name in tables for m in methods_of(TABLES[name])} | {"paper", "all"}
+    unknown = [m for m in options.methods or [] if m not in known]
+    if unknown:
+        raise ValueError(f"unknown method {unknown[0]!r}; known: {sorted(known)}")
+    labels = [row.label for name in tables for row in TABLES[name].rows]
+    missing = [row for row in options.rows or [] if row not in labels]
+    if missing:
+        raise ValueError(f"unknown row {missing[0]!r}; known: {sorted(set(labels))}")
+
+
+def _check_seed(out: Path, seed: int) -> None:
+    """Refuse to mix repetitions of different seeds in one folder."""
+    path = out / "seed"
+    there = path.read_text().strip() if path.exists() else str(seed)
+    if there != str(seed):
+        raise ValueError(
+            f"{out} holds repetitions of --seed {there}, not {seed}: take another --out"
+        )
+    write(path, f"{seed}\n")
+
+
+def write(path: Path, text: str) -> None:
+    """Write a file so that it is whole or not there."""
+    part = path.with_name(path.name + ".part")
+    part.write_text(text, encoding="utf-8")
+    part.replace(path)
+
+
+def environment(seed: int) -> str:
+    """Versions and machine, as JSON."""
+    packages = ("ebda", "numpy", "scipy", "scikit-learn", "joblib")
+    found = {name: version(name) for name in packages}
+    about = {
+        "seed": seed,
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+        "system": platform.system(),
+        "cores": os.cpu_count(),
+        "packages": found,
+    }
+    return json.dumps(about, indent=2) + "\n"
+
+
+def draw(cells: list[Cell], out: Path) -> None:
+    """Figure 1: box plots of the errors in study 3."""
+    try:
+        from ebda.plotting import ErrorDisplay
+    except ImportError as error:
+        print(f"no figure: {error}", file=sys.stderr)
+        return
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    errors = {c.method: c.errors for c in cells if c.table == "table6"}
+    if errors:
+        figure = Figure(figsize=(8, 4.5), layout="constrained")
+        ErrorDisplay(errors).plot(figure.subplots())
+        # Without a date and with fixed names the same results give the same bytes.
+        with mpl.rc_context({"svg.hashsalt": "ebda"}):
+            figure.savefig(out / "figure1.svg", metadata={"Date": None})
+        figure.savefig(out / "figure1.png", dpi=150)

@@ -1,0 +1,140 @@
+"""One repetition of one row: draw the data, fit each method, measure its error."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtr
+from sklearn.utils import Bunch
+
+from ebda import theory
+from ebda.arrays import FloatArray
+from ebda.baselines import ShrunkenCentroids
+from ebda.classifier import EBClassifier
+from ebda.contrasts import class_contrasts
+from ebda.linear_classifier import LinearClassifier
+from ebda.moments import class_moments
+from ebda.paper.methods import classifier
+from ebda.paper.oracles import SupportOracle
+from ebda.paper.studies import N_PER_CLASS, TABLES, VARIANCE, Table
+from ebda.priors import DiscretePrior
+from ebda.variance import pooled
+
+Record = dict[str, Any]
+
+
+def seed_of(seed: int, table: str, row: int, repetition: int, what: str) -> Any:
+    """A random state that depends on these and nothing else."""
+    key = (zlib.crc32(table.encode()), row, repetition, zlib.crc32(what.encode()))
+    words = np.random.SeedSequence(seed, spawn_key=key).generate_state(8)
+    return np.random.RandomState(words)
+
+
+def repeat(
+    name: str, row: int, repetition: int, methods: Iterable[str], seed: int
+) -> list[Record]:
+    """Errors of the methods on one drawing of the data of a row.
+
+    Parameters
+    ----------
+    name : str
+        Name of the table.
+    row, repetition : int
+        Which row, and which drawing.
+    methods : iterable of str
+        Columns to fit; each gets random numbers of its own, so that any subset gives
+        the same numbers.
+    seed : int
+        Of the whole run.
+    """
+    table = TABLES[name]
+    label = table.rows[row].label
+    sim = table.rows[row].draw(seed_of(seed, name, row, repetition, "data"))
+    records = []
+    for method in methods:
+        random_state = seed_of(seed, name, row, repetition, method)
+        error, by_authors = _errors(table, label, method, sim, random_state)
+        records.append(
+            {
+                "table": name,
+                "row": label,
+                "method": method,
+                "repetition": repetition,
+                "error": error,
+                "error_authors": by_authors,
+            }
+        )
+    return records
+
+
+def _errors(
+    table: Table, label: str, method: str, sim: Bunch, random_state: Any
+) -> tuple[float, float | None]:
+    if method == "Limit":
+        return _limit(sim), None
+    model = _model(table, method, sim, random_state).fit(sim.data, sim.target)
+    if table.study in (1, 2):
+        return _exact(model, sim), _by_the_authors(model, sim)
+    part = ("data", "target") if label == "training" else ("test_data", "test_target")
+    wrong = model.predict(sim[part[0]]) != sim[part[1]]
+    return float(np.mean(wrong)), None
+
+
+def _model(
+    table: Table, method: str, sim: Bunch, random_state: Any
+) -> LinearClassifier:
+    if method == "Oracle":
+        return SupportOracle(sim.means[1] != 0, priors="uniform")
+    if method == "EBClassifier":
+        return EBClassifier(priors="uniform")
+    if method == "NPMLE":
+        return EBClassifier(prior="npmle", priors="uniform")
+    if method == "ShrunkenCentroids":
+        return ShrunkenCentroids(priors="uniform")
+    return classifier(method, table.study, random_state=random_state)
+
+
+def _covariance(sim: Bunch) -> Any:
+    return theory.AR1(sim.rho, sim.variance) if sim.rho else sim.variance
+
+
+def _exact(model: LinearClassifier, sim: Bunch) -> float:
+    first, second = sim.means
+    return theory.error_rate(
+        model.coef_, model.intercept_, first, second, _covariance(sim)
+    )
+
+
+def _by_the_authors(model: LinearClassifier, sim: Bunch) -> float:
+    """The error by the formula of the authors' scripts.
+
+    With a the weights of the features in units of their estimated standard deviations
+    S, the score varies by ``s |a / S|`` (s the true one, for independent features);
+    the scripts divide by ``|a|``. That would be right if S were s, and is too small.
+    """
+    moments = class_moments(sim.data, sim.target == "b", 2)
+    scale = np.sqrt(class_contrasts(moments, pooled(moments)).variance)
+    a: FloatArray = model.coef_[0] * scale
+    unit = theory.AR1(sim.rho) if sim.rho else 1.0
+    spread = np.sqrt(theory.as_covariance(unit, len(a)).quadratic_form(a))
+    if spread == 0:
+        return 0.5
+    first, second = (sim.means @ model.coef_[0] + model.intercept_[0]) / spread
+    return float(ndtr(first) + ndtr(-second)) / 2
+
+
+def _limit(sim: Bunch) -> float:
+    """Error of the posterior mean under the true prior with known variances."""
+    first, second = sim.data[:N_PER_CLASS].mean(0), sim.data[N_PER_CLASS:].mean(0)
+    se = np.sqrt(VARIANCE * 2 / N_PER_CLASS)
+    effects, counts = np.unique(sim.means[1], return_counts=True)
+    if len(effects) > 1000:  # a continuous background: as many atoms as it has bins
+        counts, edges = np.histogram(sim.means[1], bins=1000)
+        effects = (edges[1:] + edges[:-1]) / 2
+    prior = DiscretePrior(effects[counts > 0] / se, counts[counts > 0])
+    coef = prior.posterior((second - first) / se).mean
+    middle = -coef @ (first + second) / 2
+    return theory.error_rate(coef, middle, sim.means[0], sim.means[1], _covariance(sim))
