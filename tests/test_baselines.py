@@ -223,7 +223,7 @@ def test_pseudo_inverse_with_many_features_is_the_definition(sim: Any) -> None:
 def test_pseudo_inverse_needs_variation() -> None:
     with pytest.raises(ValueError, match="do not vary"):
         PseudoInverseLDA().fit(np.repeat(np.eye(2), 3, axis=0), [0, 0, 0, 1, 1, 1])
-    with pytest.raises(ValueError, match="tell no covariance"):
+    with pytest.raises(ValueError, match="tell no variance"):
         PseudoInverseLDA().fit(np.eye(2), [0, 1])
 
 

@@ -75,8 +75,8 @@ def test_table_7_other_rules(method: str, expected: tuple[int, int]) -> None:
 
 def test_study_3_merges_small_atoms() -> None:
     prior = paper.classifier("Sparse DP", 3).prior
-    assert prior.merge_below == 0.6
-    assert prior.sigma == 6
+    assert prior.below == 0.6
+    assert prior.prior.sigma == 6
     z = np.random.default_rng(0).normal(size=3000) + 0.4
     atoms = prior.fit(z).prior_.atoms
     assert (np.abs(atoms[atoms != 0]) >= 0.6).all()

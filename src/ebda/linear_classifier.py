@@ -41,6 +41,7 @@ class LinearClassifier(
     coef_: FloatArray
     intercept_: FloatArray
     _accepts_sparse = True
+    _many_classes = True
 
     def _validate(self, X: Any, y: Any, reset: bool) -> tuple[Any, npt.NDArray[Any]]:
         validation.check_feature_names(X)
@@ -66,6 +67,25 @@ class LinearClassifier(
         moments = class_moments(X, codes, n_classes, weight)
         validation.check_finite_moments(moments, X, self._names())
         return moments
+
+    def _read(
+        self, X: Any, y: Any
+    ) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[np.intp], ClassMoments]:
+        """Checked data, classes, codes and moments, for rules that need X itself."""
+        X, y = self._validate(X, y, reset=True)
+        classes, codes = validation.encode_labels(y)
+        validation.several_classes(classes)
+        if not self._many_classes:
+            validation.two_classes(classes)
+        moments = self._moments(X, codes, len(classes))
+        if len(codes) <= len(classes):
+            raise ValueError(
+                f"{len(codes)} samples of {len(classes)} classes tell no variance; "
+                "more samples than classes are needed"
+            )
+        if not moments.centred_squares.any():
+            raise ValueError("the features do not vary within the classes")
+        return X, classes, codes, moments
 
     def _names(self) -> npt.NDArray[Any] | None:
         return getattr(self, "feature_names_in_", None)
@@ -153,6 +173,7 @@ class LinearClassifier(
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self._accepts_sparse
+        tags.classifier_tags.multi_class = self._many_classes
         return tags
 
 

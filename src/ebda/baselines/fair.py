@@ -59,6 +59,7 @@ class FAIR(LinearClassifier):
     """
 
     _accepts_sparse = False
+    _many_classes = False
 
     def __init__(self, max_features: int | None = None, priors: Any = None) -> None:
         self.max_features = max_features
@@ -76,16 +77,11 @@ class FAIR(LinearClassifier):
         """
         if self.max_features is not None and self.max_features < 1:
             raise ValueError(f"max_features must be at least 1: {self.max_features!r}")
-        X, y = self._validate(X, y, reset=True)
-        classes, codes = validation.encode_labels(y)
-        validation.two_classes(classes)
-        moments = self._moments(X, codes, 2)
+        X, classes, codes, moments = self._read(X, y)
         prior = validation.class_prior(self.priors, moments.counts)
         contrasts = class_contrasts(moments, pooled(moments))
         order = np.argsort(-np.abs(contrasts.z[0]), kind="stable")
         order = order[~contrasts.constant[order]][: self.max_features]
-        if not order.size:
-            raise ValueError("all features are constant, nothing to classify by")
         criterion = _criterion(X, codes, moments, contrasts, order)
         best = int(np.argmax(criterion)) + 1
 
@@ -99,11 +95,6 @@ class FAIR(LinearClassifier):
         self.selected_, self.n_selected_ = selected, best
         self.criterion_ = criterion
         return self
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags
 
 
 def _criterion(

@@ -69,6 +69,7 @@ class LassoLogistic(LinearClassifier):
     """
 
     _accepts_sparse = False
+    _many_classes = False
 
     def __init__(
         self,
@@ -95,18 +96,11 @@ class LassoLogistic(LinearClassifier):
             Labels of two classes.
         """
         validation.one_of("rule", self.rule, ["1se", "min"])
-        X, y = self._validate(X, y, reset=True)
-        classes, codes = validation.encode_labels(y)
-        validation.two_classes(classes)
-        moments = self._moments(X, codes, 2)
+        X, classes, codes, moments = self._read(X, y)
         data = X.astype(np.float64)
         centre, scale = data.mean(axis=0), data.std(axis=0)
-        scale[
-            moments.centred_squares.sum(axis=0) + np.ptp(moments.means, axis=0) == 0
-        ] = 0
-        varies = scale > 0
-        if not varies.any():
-            raise ValueError("all features are constant, nothing to classify by")
+        varies = (moments.centred_squares > 0).any(axis=0)
+        varies |= np.ptp(moments.means, axis=0) > 0
         unit = np.where(varies, scale, 1.0)
         data = np.asfortranarray((data - centre) / unit)
 
@@ -147,11 +141,6 @@ class LassoLogistic(LinearClassifier):
             return best
         near = mean <= mean[best] + self.deviance_se_[best]
         return int(np.argmax(near))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags
 
 
 def logistic_path(

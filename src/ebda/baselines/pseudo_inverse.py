@@ -56,23 +56,13 @@ class PseudoInverseLDA(LinearClassifier):
         y : array-like of shape (n_samples,)
             Labels.
         """
-        X, y = self._validate(X, y, reset=True)
-        classes, codes = validation.encode_labels(y)
-        validation.several_classes(classes)
-        moments = self._moments(X, codes, len(classes))
+        X, classes, codes, moments = self._read(X, y)
         prior = validation.class_prior(self.priors, moments.counts)
         df = len(codes) - len(classes)
-        if df <= 0:
-            raise ValueError(
-                f"{len(codes)} samples of {len(classes)} classes tell no covariance; "
-                "more samples than classes are needed"
-            )
         residual = X.astype(np.float64) - moments.means[codes]
         _, singular, axes = np.linalg.svd(residual / np.sqrt(df), full_matrices=False)
         cut = singular.max(initial=0.0) * max(X.shape) * np.finfo(np.float64).eps
         kept = singular > cut
-        if not kept.any():
-            raise ValueError("the features do not vary within the classes")
         positive, negative = contrast_weights(moments.counts)
         d = (positive - negative) @ moments.means
         coef = (d @ axes[kept].T / singular[kept] ** 2) @ axes[kept]

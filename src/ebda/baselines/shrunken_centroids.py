@@ -59,19 +59,9 @@ class ShrunkenCentroids(LinearClassifier):
         y : array-like of shape (n_samples,)
             Labels.
         """
-        X, y = self._validate(X, y, reset=True)
-        classes, codes = validation.encode_labels(y)
-        validation.several_classes(classes)
-        moments = self._moments(X, codes, len(classes))
+        X, classes, codes, moments = self._read(X, y)
         prior = validation.class_prior(self.priors, moments.counts)
-        if len(codes) <= len(classes):
-            raise ValueError(
-                f"{len(codes)} samples of {len(classes)} classes tell no variance; "
-                "more samples than classes are needed"
-            )
         varies = (moments.centred_squares > 0).any(axis=0)
-        if not varies.any():
-            raise ValueError("the features do not vary within the classes")
         data = X[:, varies].astype(np.float64)
         shrunken = NearestCentroid(shrink_threshold=self.shrink_threshold)
         shrunken.fit(data, codes)

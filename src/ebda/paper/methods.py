@@ -15,7 +15,8 @@ from ebda.baselines import FAIR, GreenshteinPark, IndependenceRule, LassoLogisti
 from ebda.classifier import EBClassifier
 from ebda.linear_classifier import LinearClassifier
 from ebda.moments import class_moments
-from ebda.paper.merged import MergedDirichletProcess
+from ebda.paper.merged import SmallAtomsMerged
+from ebda.priors import DirichletProcess
 
 
 class MidpointLasso(LassoLogistic):
@@ -50,17 +51,18 @@ def _dp(
     merge_below: float = 0.0,
 ) -> Maker:
     def make(n_jobs: int | None, random_state: Any) -> EBClassifier:
-        prior = MergedDirichletProcess(
+        prior: Any = DirichletProcess(
             alpha=1.0,
             sigma=sigma,
             zero_weight=zero_weight,
             n_components=10,
             n_batches=n_batches,
             inference="paper",
-            merge_below=merge_below,
             n_jobs=n_jobs,
             random_state=random_state,
         )
+        if merge_below:
+            prior = SmallAtomsMerged(prior, merge_below)
         return EBClassifier(
             prior=prior, shrinkage=shrinkage, variance=variance, priors="uniform"
         )
