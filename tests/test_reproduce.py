@@ -183,6 +183,16 @@ def test_cells_that_differ_are_marked() -> None:
     assert "**" not in to_markdown([near]).split("## ")[1]
     assert cell([0.1], 0.5).z is None
     assert cell([0.1, 0.1], 0.10004).z == 0
+    assert cell([0.1, 0.1], 0.2).z == -np.inf
+
+
+def test_published_errors_of_one_class_vary_with_the_midpoint() -> None:
+    errors = tuple(np.random.default_rng(0).normal(0.2, 0.005, 100))
+    plain = Cell("table6", "study 3", "FAIR", errors, (), 0.21)
+    one_class = Cell("table1", "(1,500)", "IR", errors, errors, 0.21)
+    assert plain.z is not None
+    assert one_class.z is not None
+    assert 0 < one_class.z / plain.z < 0.5
 
 
 def test_summary_keeps_the_order_of_the_paper() -> None:
