@@ -59,7 +59,7 @@ class DirichletProcess(PriorFamily):
     zero_weight : float
         w, the prior probability that a component is at zero, between 0 and 1. The
         default was chosen by the error on the paper's study 1
-        (``benchmarks/study1.py --sweep``), which changes by 2 % from 0.5 to 0.9.
+        (``benchmarks/study1.py --sweep``), which changes by 3 % from 0.5 to 0.9.
     n_components : int
         T, the truncation. With converged inference more than are needed do no harm;
         effects with very heavy tails may need more.
