@@ -14,10 +14,13 @@ What differs is only how the maximum of the lower bound is looked for:
   just off zero that no amount of data could tell from it.
 - A component is born wherever the likelihood most wants one, if that raises the
   bound: the result does not hang on where the components started.
+- An atom just off zero that holds most values is tried again as zero with a few
+  effects. The bound is loose where components overlap, so these two optima are
+  compared by their evidence (:mod:`ebda.priors.evidence`).
 - Many values are grouped into narrow cells (:mod:`ebda.priors.cells`), so that an
   iteration costs the same for 10^4 values as for 10^8.
 
-Each step is accepted by the lower bound alone; it rises monotonically.
+Within a climb each step is accepted by the lower bound alone; it rises monotonically.
 """
 
 from __future__ import annotations
@@ -30,6 +33,7 @@ from scipy.special import betaln
 from ebda.arrays import FloatArray
 from ebda.priors.cells import Cells
 from ebda.priors.discrete import DiscretePrior
+from ebda.priors.evidence import log_evidence
 from ebda.priors.variational import (
     Components,
     Model,
@@ -53,6 +57,8 @@ _MEMORY = 10
 _LOOSE = 1e-5
 # Steps that a newborn component has to prove itself.
 _BIRTH_STEPS = 30
+# Effects, in standard errors, that an atom just off zero may stand for.
+_SPLIT_EFFECTS = (0.5, 1.0, 2.0)
 
 
 def _occupied(value: FloatArray) -> FloatArray:
@@ -191,6 +197,13 @@ class _Ascent:
         else:
             self.longest = max(length / 4, 2.0)
 
+    def gain(self, share: float) -> float:
+        """A share of the bound or of the number of values, whichever is smaller.
+
+        For z-scores the two are alike, and a wild value makes only the bound large.
+        """
+        return share * min(abs(self.bound), float(self.cells.count.sum()))
+
     def climb(self, tol: float, max_iter: int) -> bool:
         """Step until the bound gains less than `tol`; False if the steps ran out."""
         while len(self.bounds) <= max_iter:
@@ -296,27 +309,61 @@ def _births(cells: Cells, q: Components) -> Iterator[FloatArray]:
         yield mass * ratio[t] / (1 - mass + mass * ratio[t])
 
 
+def _splits(ascent: _Ascent) -> Iterator[FloatArray]:
+    """Statistics with the component just off zero split into zero and effects.
+
+    The effects lie at a few places further out, in the share that keeps the mean.
+    """
+    q = components(ascent.stats, ascent.model)
+    largest = int(np.argmax(q.count))
+    unused = np.flatnonzero(~q.used)
+    mean = q.atoms[largest]
+    if mean == 0 or not unused.size:
+        return
+    for effect in np.copysign(_SPLIT_EFFECTS, mean):
+        share = mean / effect
+        if share >= 1:
+            continue
+        stats = ascent.stats.copy()
+        n, h, _ = stats[largest]
+        stats[largest] = (1 - share) * n, (1 - share) * h, 0.0
+        stats[unused[0]] = share * n, share * h, share * h * effect
+        yield stats
+
+
+def _climb(
+    cells: Cells, model: Model, stats: FloatArray, tol: float, max_iter: int
+) -> tuple[_Ascent, bool]:
+    """Climb, merge and bear until the bound gains less than `tol` of itself."""
+    ascent = _Ascent(cells, model, stats)
+    changed = True
+    while changed:
+        done = ascent.climb(ascent.gain(_LOOSE), max_iter)
+        changed = done and (ascent.merge() or ascent.birth(ascent.gain(_LOOSE)))
+    while done:
+        done = ascent.climb(ascent.gain(tol), max_iter)
+        if not ascent.merge():
+            break
+    return ascent, done
+
+
 def converged(
     cells: Cells, model: Model, n_components: int, tol: float, max_iter: int
 ) -> VariationalFit:
-    """Climb, merge and bear until the bound gains less than `tol` of itself.
+    """The best optimum of the lower bound that is found.
 
-    The gain is measured against the bound or the number of values, whichever is
-    smaller: for z-scores the two are alike, and a wild value makes only the bound
-    large.
+    A climb from spread start values, and from each split of its largest component
+    where that is not at zero; the evidence chooses.
     """
-    ascent = _Ascent(cells, model, _start(cells, n_components))
-
-    def gain(share: float) -> float:
-        return share * min(abs(ascent.bound), float(cells.count.sum()))
-
-    changed = True
-    while changed:
-        done = ascent.climb(gain(_LOOSE), max_iter)
-        changed = done and (ascent.merge() or ascent.birth(gain(_LOOSE)))
-    while done:
-        done = ascent.climb(gain(tol), max_iter)
-        if not ascent.merge():
-            break
-    q = components(ascent.stats, model)
-    return VariationalFit(q, np.array(ascent.bounds), done)
+    best, done = _climb(cells, model, _start(cells, n_components), tol, max_iter)
+    q = components(best.stats, model)
+    evidence = log_evidence(cells, q, model)
+    for stats in _splits(best):
+        # No mergers: by the bound they would undo the split.
+        ascent = _Ascent(cells, model, stats)
+        finished = ascent.climb(ascent.gain(tol), max_iter)
+        split = components(ascent.stats, model)
+        its_evidence = log_evidence(cells, split, model)
+        if its_evidence > evidence:
+            best, done, q, evidence = ascent, finished, split, its_evidence
+    return VariationalFit(q, np.array(best.bounds), done)
