@@ -4,13 +4,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint bench clean help
+.PHONY: demo test lint bench bench-accuracy clean help
 
 help:
 	@echo "make demo   classify the embedded leukemia data and draw the fit"
 	@echo "make test   lint, type check and all tests with coverage"
 	@echo "make lint   ruff and strict mypy only"
 	@echo "make bench  speed and accuracy, as ratios to peers in the same run"
+	@echo "make bench-accuracy  errors on real and simulated data against peers (hours)"
 
 $(READY): pyproject.toml
 	@echo "Setting up $(VENV) (once)..."
@@ -32,6 +33,9 @@ test: lint
 bench: $(READY)
 	@$(BIN)/python benchmarks/speed.py
 	@$(BIN)/python benchmarks/study1.py
+
+bench-accuracy: $(READY)
+	@$(BIN)/python benchmarks/accuracy.py
 
 clean:
 	rm -rf $(VENV) .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis

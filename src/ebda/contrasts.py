@@ -72,10 +72,11 @@ def class_contrasts(moments: ClassMoments, variance: Variance) -> Contrasts:
     """Contrasts of the class means, normalised by the estimated variances.
 
     A feature without any variance within the classes whose means nevertheless
-    differ separates the classes perfectly; its z would be infinite. It is given the
-    largest absolute z of the other features, or ``sqrt(N)`` if that is more, which
-    is the z of the chi-square test of a perfect two-way table: in any unit of
-    measurement, as strong as the strongest evidence at hand.
+    differ separates the classes perfectly; where its variance is not moderated, its z
+    would be infinite. It is given the largest absolute z of the other features, or
+    ``sqrt(N)`` if that is more, which is the z of the chi-square test of a perfect
+    two-way table: in any unit of measurement, as strong as the strongest evidence at
+    hand.
     """
     counts = moments.counts
     positive, negative = contrast_weights(counts)
@@ -89,8 +90,9 @@ def class_contrasts(moments: ClassMoments, variance: Variance) -> Contrasts:
 
     tiny = np.abs(moments.means).max(axis=0)
     tiny *= _ROUNDING
-    flat = np.sqrt(variance.within) <= tiny
-    constant = flat & (np.abs(z).max(axis=0) <= tiny)
+    spread = np.sqrt(moments.centred_squares.max(axis=0) / counts.max())
+    constant = (spread <= tiny) & (np.abs(z).max(axis=0) <= tiny)
+    flat = constant | (np.sqrt(variance.within) <= tiny)
     np.divide(z, scale, out=z, where=~flat)
     within = variance.within
     if flat.any():

@@ -24,9 +24,10 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from ebda import validation
 from ebda.arrays import FloatArray
 from ebda.contrasts import Contrasts, class_contrasts
-from ebda.covariance import Covariance, diagonal
-from ebda.linear_rule import linear_rule, log_probabilities, scores
+from ebda.covariance import Diagonal
+from ebda.linear_rule import LinearRule, linear_rule, log_probabilities, scores
 from ebda.moments import ClassMoments, class_moments
+from ebda.samples import Samples
 from ebda.variance import MIN_SAMPLES, VARIANCES
 
 _SPARSE = ["csr", "csc"]
@@ -63,7 +64,6 @@ class LinearClassifier(
     def _moments(
         self, X: Any, codes: npt.NDArray[np.intp], n_classes: int, weight: Any = None
     ) -> ClassMoments:
-        weight = validation.check_sample_weight(weight, X.shape[0])
         moments = class_moments(X, codes, n_classes, weight)
         validation.check_finite_moments(moments, X, self._names())
         return moments
@@ -181,18 +181,32 @@ class MomentClassifier(LinearClassifier):
     """A rule that is a function of the class moments: ``coef = D^-1 (scale eta)``.
 
     A subclass stores the parameters `variance` and `priors`, and says how eta is
-    estimated in `_estimate`.
+    estimated in `_estimate`; or makes the rule itself in `_rule`, from the samples too
+    where `_needs_samples` says so.
     """
 
     variance: str
     priors: Any
+    samples_: Samples | None
 
     def _estimate(self, contrasts: Contrasts) -> FloatArray:
         """The estimate of eta for each contrast and feature."""
         raise NotImplementedError
 
-    def _covariance(self, contrasts: Contrasts) -> Covariance:
-        return diagonal(contrasts)
+    def _rule(
+        self,
+        moments: ClassMoments,
+        contrasts: Contrasts,
+        samples: Samples | None,
+        class_prior: FloatArray,
+    ) -> LinearRule:
+        """The rule, from what was summed up."""
+        eta = self._estimate(contrasts)
+        covariance = Diagonal(contrasts.variance)
+        return linear_rule(moments, contrasts, eta, covariance, class_prior)
+
+    def _needs_samples(self) -> bool:
+        return False
 
     def _check_parameters(self) -> None:
         validation.one_of("variance", self.variance, VARIANCES)
@@ -215,8 +229,11 @@ class MomentClassifier(LinearClassifier):
         X, y = self._validate(X, y, reset=True)
         classes, codes = validation.encode_labels(y)
         validation.several_classes(classes)
-        moments = self._timed_moments(X, codes, len(classes), sample_weight)
-        lacking = self._fit_rule(classes, moments)
+        weight = validation.check_sample_weight(sample_weight, X.shape[0])
+        moments = self._timed_moments(X, codes, len(classes), weight)
+        samples = Samples.of(X, codes, weight) if self._needs_samples() else None
+        self.samples_, self.n_seen_ = None, len(codes)  # fit does not keep the data
+        lacking = self._fit_rule(classes, moments, samples)
         if lacking is not None:
             raise ValueError(f"cannot fit: {lacking}")
         return self
@@ -242,12 +259,37 @@ class MomentClassifier(LinearClassifier):
         X, y = self._validate(X, y, reset=first)
         known = self._known_classes(classes, first)
         _, codes = validation.encode_labels(y, known)
-        moments = self._timed_moments(X, codes, len(known), sample_weight)
+        weight = validation.check_sample_weight(sample_weight, X.shape[0])
+        moments = self._timed_moments(X, codes, len(known), weight)
+        samples = self._more_samples(X, codes, weight, first)
         if not first:
             moments = self.moments_.merge(moments)
         # A batch that fails has changed nothing so far, and can be given again.
-        self.lacking_ = self._fit_rule(known, moments)
+        self.samples_ = samples
+        self.n_seen_ = len(codes) + (0 if first else self.n_seen_)
+        self.lacking_ = self._fit_rule(known, moments, samples)
         return self
+
+    def _more_samples(
+        self, X: Any, codes: npt.NDArray[np.intp], weight: Any, first: bool
+    ) -> Samples | None:
+        """The samples kept so far and those of a batch, where any are needed."""
+        if not self._needs_samples():
+            return None
+        seen = 0 if first else self.n_seen_
+        batch = Samples.of(X, codes, weight, seen)
+        if not first:
+            kept = self.samples_
+            if kept is None:
+                raise ValueError(
+                    "partial_fit cannot go on from fit with this covariance: fit does "
+                    "not keep the samples. Start with partial_fit, or use "
+                    "covariance='diagonal' with one shrinkage"
+                )
+            batch = kept.append(batch)
+        else:
+            batch = batch.copy()
+        return batch
 
     def _known_classes(
         self, classes: npt.ArrayLike | None, first: bool
@@ -293,7 +335,12 @@ class MomentClassifier(LinearClassifier):
             )
         return None
 
-    def _fit_rule(self, classes: npt.NDArray[Any], moments: ClassMoments) -> str | None:
+    def _fit_rule(
+        self,
+        classes: npt.NDArray[Any],
+        moments: ClassMoments,
+        samples: Samples | None,
+    ) -> str | None:
         """Moments to rule: the way of the data. What is lacking, if no rule."""
         prior = validation.class_prior(self.priors, moments.counts)
         lacking = self._lacking(classes, moments.counts)
@@ -306,12 +353,10 @@ class MomentClassifier(LinearClassifier):
         if lacking is not None:
             return lacking
         self.class_prior_ = prior
-        eta = self._estimate(contrasts)
-        covariance = self._covariance(contrasts)
-        rule = linear_rule(moments, contrasts, eta, covariance, prior)
-        self.coef_, self.intercept_ = rule.coef, rule.intercept
         self.contrasts_ = contrasts
         self.z_ = squeeze(contrasts.z)
+        rule = self._rule(moments, contrasts, samples, prior)
+        self.coef_, self.intercept_ = rule.coef, rule.intercept
         self.selected_ = (rule.coef != 0).any(axis=0)
         return None
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import digamma, polygamma
 
 from ebda.arrays import FloatArray
 from ebda.moments import ClassMoments
@@ -27,7 +28,8 @@ class Variance:
     by_class : ndarray of shape (1, n_features) or (n_classes, n_features)
         Variance of a sample of each class; one row where they are pooled.
     degrees_of_freedom : float
-        Degrees of freedom of `within`.
+        Degrees of freedom of `within`; infinite where it is the same for all
+        features.
     """
 
     within: FloatArray
@@ -77,9 +79,123 @@ def separate(moments: ClassMoments) -> Variance:
     return Variance(within, by_class, float(counts.sum() - len(counts)))
 
 
+@dataclass(frozen=True)
+class VariancePrior:
+    """Scaled inverse chi-square prior of the variances: ``d0 s0^2 / chi2(d0)``.
+
+    Parameters
+    ----------
+    degrees_of_freedom : float
+        d0: how many samples' worth the other features say about one. Infinite
+        where the variances differ by no more than chance; 0 where nothing is known.
+    variance : float
+        s0^2, where the variances are shrunken to.
+    wild_above : float
+        Variances beyond this do not belong to the prior, and stay as they are.
+    """
+
+    degrees_of_freedom: float
+    variance: float
+    wild_above: float = np.inf
+
+    def shrink(self, s2: FloatArray, df: float) -> FloatArray:
+        """Posterior variances ``(d0 s0^2 + df s^2) / (d0 + df)``."""
+        if np.isinf(self.degrees_of_freedom):
+            shrunken = np.full_like(s2, self.variance)
+        else:
+            shrunken = df * s2
+            shrunken += self.degrees_of_freedom * self.variance
+            shrunken /= self.degrees_of_freedom + df
+        return np.where(s2 > self.wild_above, s2, shrunken)
+
+
+def variance_prior(s2: FloatArray, df: float) -> VariancePrior:
+    """The prior of the variances, by the moments of their logarithms (Smyth 2004).
+
+    ``log s^2`` has mean ``log s0^2 + psi(df/2) - log(df/2) - psi(d0/2) + log(d0/2)``
+    and variance ``psi'(df/2) + psi'(d0/2)``, which are solved for d0 and s0. Values
+    further than five robust standard deviations from the median are wild, and left
+    out: a handful of them would otherwise take the prior away from all others.
+
+    Parameters
+    ----------
+    s2 : ndarray of shape (n_features,)
+        Variances; zeros are left out.
+    df : float
+        Their degrees of freedom.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> s2 = 2.0 * rng.chisquare(10, 5000) / 10      # all variances are 2
+    >>> variance_prior(s2, 10).degrees_of_freedom > 100
+    True
+    >>> s2 *= 6 / rng.chisquare(6, 5000)             # now they vary, with d0 = 6
+    >>> round(variance_prior(s2, 10).degrees_of_freedom)
+    6
+    """
+    e = np.log(s2[s2 > 0])
+    if len(e) < 2:
+        return VariancePrior(0.0, 1.0)
+    e -= digamma(df / 2) - np.log(df / 2)
+    middle = np.median(e)
+    reach = 5 * 1.4826 * np.median(np.abs(e - middle))
+    wild_above = np.inf
+    if reach > 0:
+        tame = np.abs(e - middle) <= reach
+        if not tame.all():
+            wild_above = float(np.exp(middle + reach + digamma(df / 2)) * 2 / df)
+            e = e[tame]
+    centre = float(e.mean())
+    excess = float(e.var(ddof=1) - polygamma(1, df / 2))
+    if excess <= 0:
+        return VariancePrior(np.inf, np.exp(centre), wild_above)
+    d0 = 2 * trigamma_inverse(excess)
+    log_s0 = centre + float(digamma(d0 / 2)) - np.log(d0 / 2)
+    return VariancePrior(d0, float(np.exp(log_s0)), wild_above)
+
+
+def trigamma_inverse(x: float) -> float:
+    """y with ``psi'(y) = x``, by Newton's method on ``1 / psi'`` (limma's way).
+
+    The function is convex and nearly linear, and the start lies below the root, so
+    that the iteration climbs to it.
+
+    >>> round(trigamma_inverse(float(polygamma(1, 3.5))), 12)
+    3.5
+    """
+    if x > 1e7:
+        return float(x**-0.5)
+    if x < 1e-6:
+        return 1 / x
+    y = 0.5 + 1 / x
+    for _ in range(50):
+        tri = float(polygamma(1, y))
+        step = tri * (1 - tri / x) / float(polygamma(2, y))
+        y += step
+        if -step < 1e-12 * y:
+            break
+    return y
+
+
+def moderated(moments: ClassMoments) -> Variance:
+    """Pooled variances, shrunken to what is usual among the features.
+
+    Empirical Bayes, as in limma (Smyth 2004): with few samples a variance that is
+    small by chance makes a large z of nothing, and thousands of other features know
+    better.
+    """
+    plain = pooled(moments)
+    df = plain.degrees_of_freedom
+    prior = variance_prior(plain.within, df)
+    within = prior.shrink(plain.within, df)
+    return Variance(within, within[None, :], df + prior.degrees_of_freedom)
+
+
 # Samples that an estimator needs in every class.
-MIN_SAMPLES = {"pooled": 1, "separate": 2}
+MIN_SAMPLES = {"moderated": 1, "pooled": 1, "separate": 2}
 VARIANCES: dict[str, Callable[[ClassMoments], Variance]] = {
+    "moderated": moderated,
     "pooled": pooled,
     "separate": separate,
 }

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from ebda import validation
 from ebda.arrays import FloatArray
 from ebda.contrasts import Contrasts, class_contrasts
-from ebda.covariance import diagonal
+from ebda.covariance import Diagonal
 from ebda.linear_classifier import LinearClassifier
 from ebda.linear_rule import linear_rule
 from ebda.moments import ClassMoments
@@ -88,7 +88,7 @@ class FAIR(LinearClassifier):
         selected = np.zeros(X.shape[1], dtype=bool)
         selected[order[:best]] = True
         eta = np.where(selected, contrasts.z, 0.0)
-        rule = linear_rule(moments, contrasts, eta, diagonal(contrasts), prior)
+        rule = linear_rule(moments, contrasts, eta, Diagonal(contrasts.variance), prior)
         self.classes_, self.class_prior_ = classes, prior
         self.coef_, self.intercept_ = rule.coef, rule.intercept
         self.z_ = contrasts.z[0]

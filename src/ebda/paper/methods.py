@@ -39,6 +39,12 @@ class MidpointLasso(LassoLogistic):
         return self
 
 
+class PaperRule(EBClassifier):
+    """The paper's rule to the letter: it cuts at the midpoint of the sample means."""
+
+    _unbiased_midpoint = False
+
+
 Maker = Callable[[int | None, Any], LinearClassifier]
 
 
@@ -63,8 +69,12 @@ def _dp(
         )
         if merge_below:
             prior = SmallAtomsMerged(prior, merge_below)
-        return EBClassifier(
-            prior=prior, shrinkage=shrinkage, variance=variance, priors="uniform"
+        return PaperRule(
+            prior=prior,
+            shrinkage=shrinkage,
+            variance=variance,
+            covariance="diagonal",
+            priors="uniform",
         )
 
     return make

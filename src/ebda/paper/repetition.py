@@ -77,7 +77,7 @@ def _errors(
         return _limit(sim), None
     model = _model(table, method, sim, random_state).fit(sim.data, sim.target)
     if table.study in (1, 2):
-        return _exact(model, sim), _by_the_authors(model, sim)
+        return _exact(model, sim), _by_the_authors(model, sim, method)
     part = ("data", "target") if label == "training" else ("test_data", "test_target")
     wrong = model.predict(sim[part[0]]) != sim[part[1]]
     return float(np.mean(wrong)), None
@@ -91,7 +91,9 @@ def _model(
     if method == "EBClassifier":
         return EBClassifier(priors="uniform")
     if method == "NPMLE":
-        return EBClassifier(prior="npmle", priors="uniform")
+        return EBClassifier(
+            prior="npmle", shrinkage="mean", covariance="diagonal", priors="uniform"
+        )
     if method == "ShrunkenCentroids":
         return ShrunkenCentroids(priors="uniform")
     return classifier(method, table.study, random_state=random_state)
@@ -108,21 +110,28 @@ def _exact(model: LinearClassifier, sim: Bunch) -> float:
     )
 
 
-def _by_the_authors(model: LinearClassifier, sim: Bunch) -> float:
+def _by_the_authors(model: LinearClassifier, sim: Bunch, method: str) -> float:
     """The error by the formula of the authors' scripts.
 
     With a the weights of the features in units of their estimated standard deviations
     S, the score varies by ``s |a / S|`` (s the true one, for independent features);
     the scripts divide by ``|a|``. That would be right if S were s, and is too small.
+
+    In the columns FAIR and IR they seem to have put ``d / S**2``, the weights in units
+    of X, in the place of a, so that S divides once too often. That is read off the
+    tables (docs/reproduction/README.md), the scripts are not at hand.
     """
     moments = class_moments(sim.data, sim.target == "b", 2)
     scale = np.sqrt(class_contrasts(moments, pooled(moments)).variance)
-    a: FloatArray = model.coef_[0] * scale
+    coef: FloatArray = model.coef_[0]
+    if method in ("FAIR", "IR"):
+        coef = coef / scale
+    a: FloatArray = coef * scale
     unit = theory.AR1(sim.rho) if sim.rho else 1.0
     spread = np.sqrt(theory.as_covariance(unit, len(a)).quadratic_form(a))
     if spread == 0:
         return 0.5
-    first, second = (sim.means @ model.coef_[0] + model.intercept_[0]) / spread
+    first, second = (sim.means - moments.means.mean(axis=0)) @ coef / spread
     return float(ndtr(first) + ndtr(-second)) / 2
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from ebda.arrays import FloatArray
 
 # Fewer values than this are used as they are.
-_MIN_BINNED = 5000
+_MIN_BINNED = 1000
 # A cell is this wide up to `_LINEAR`, and grows in proportion to z beyond: no data have
 # more than 13,000 cells up to z = 1e6. Posterior means of a converged Dirichlet process
 # then differ by less than 1e-3 (tests/test_dirichlet_process.py), where both fits end

@@ -34,7 +34,7 @@ _BLOCK_ELEMENTS = 1 << 20
 _TERMS = 20
 _REACH = 18  # boxes of h/2 on either side: 9h
 _LONELY = 1e-12  # of one kernel: what lies beyond 9h is no longer nothing beside it
-_NODES = 64  # to a box, for interpolation
+_NODES = 32  # to a box, for interpolation
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,7 +173,7 @@ def _interpolated(x: FloatArray, prior: KernelPrior) -> Triple:
     """The same at many points, by cubics between nodes in the boxes that hold any.
 
     Values and derivatives agree at the nodes; between them the error is of the order
-    of the fourth power of their distance, h/128, and far below 1e-5.
+    of the fourth power of their distance, h/64, and far below 1e-5.
     """
     h = prior.bandwidth
     width = h / 2

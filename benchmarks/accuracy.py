@@ -1,0 +1,124 @@
+"""Is EBClassifier the most accurate? Real and simulated data, against its peers.
+
+    python benchmarks/accuracy.py [--quick] [--out docs/benchmarks]
+
+Every method sees the same folds of the real data, and the same drawings of the paper's
+simulations. Runs can be stopped at any moment and go on where they were; --redo runs
+the named methods again, after they have changed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import accuracy_figure
+import accuracy_report as report
+import real_data
+import simulations
+from peers import METHODS
+
+QUICK_SETS = ("alon_colon", "khan_srbct", "shipp_dlbcl_fl")
+QUICK_REPS = 2
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    add = parser.add_argument
+    add("--sets", nargs="+", metavar="NAME", help="real data sets (all)")
+    add("--methods", nargs="+", metavar="NAME", help=f"of {', '.join(METHODS)} (all)")
+    add("--repeats", type=int, default=10, help="of five-fold cross-validation (10)")
+    add("--reps", type=int, default=20, help="drawings of the simulations (20)")
+    add("--jobs", type=int, default=2, help="fits at a time (2)")
+    add("--out", type=Path, help="folder (docs/benchmarks; with --quick a new one)")
+    add("--quick", action="store_true", help="a few sets and rows, in two minutes")
+    add("--redo", action="store_true", help="run the methods of --methods again")
+    only = parser.add_mutually_exclusive_group()
+    only.add_argument("--simulations-only", action="store_true")
+    only.add_argument("--real-only", action="store_true")
+    options = parser.parse_args()
+    if options.redo and not options.methods:
+        parser.error("--redo needs --methods")
+    for wanted, known in (
+        (options.methods, list(METHODS)),
+        (options.sets, real_data.names()),
+    ):
+        if unknown := [name for name in wanted or [] if name not in known]:
+            parser.error(f"unknown {unknown[0]!r}; known: {', '.join(known)}")
+    if min(options.repeats, options.reps) < 1:
+        parser.error("--repeats and --reps must be at least 1")
+    return options
+
+
+def run_real(options: argparse.Namespace, out: Path) -> None:
+    known = real_data.names()
+    if not known:
+        print(f"no real data in {real_data.folder()}; set EBDA_DATA", file=sys.stderr)
+        return
+    default = [name for name in known if name in QUICK_SETS or not options.quick]
+    sets: Sequence[str] = options.sets or default
+    methods = [name for name in METHODS if name in (options.methods or METHODS)]
+    for name in sets:
+        print(real_data.load(name), flush=True)
+    path = out / "accuracy.jsonl"
+    if options.redo:
+        found = real_data.read(path)
+        forget = set(methods)
+        real_data.rewrite(
+            path,
+            [r for r in found if r["method"] not in forget or r["set"] not in sets],
+        )
+    repeats = 1 if options.quick else options.repeats
+    for record in real_data.carry_out(path, sets, methods, repeats, options.jobs):
+        if record["fold"] == real_data.FOLDS - 1:
+            print(
+                f"  repeat {record['repeat'] + 1} {record['method']} "
+                f"{record['set']}: {record['fit_time']:.2f} s a fit",
+                flush=True,
+            )
+
+
+def run_simulations(options: argparse.Namespace, out: Path) -> None:
+    tasks = simulations.run(
+        out / "simulations.jsonl",
+        ours="EBClassifier" in (options.methods or METHODS),
+        rows=simulations.QUICK_ROWS if options.quick else None,
+        reps=QUICK_REPS if options.quick else options.reps,
+        n_jobs=options.jobs,
+        redo=options.redo,
+    )
+    for count, task in enumerate(tasks, start=1):
+        if count % 10 == 0:
+            print(f"  {count} drawings, now repetition {task.repetition + 1}")
+
+
+def main() -> None:
+    options = parse()
+    default = Path("docs/benchmarks")
+    if options.quick:
+        default = Path(tempfile.mkdtemp(prefix="ebda-accuracy-"))
+    out: Path = options.out or default
+    out.mkdir(parents=True, exist_ok=True)
+    if not options.simulations_only:
+        run_real(options, out)
+    if not options.real_only:
+        run_simulations(options, out)
+    command = shlex.join(["python", "benchmarks/accuracy.py", *sys.argv[1:]])
+    scores = report.summarise(real_data.read(out / "accuracy.jsonl"))
+    rows = simulations.compare(out / "simulations.jsonl")
+    (out / "accuracy.csv").write_text(report.to_csv(scores))
+    (out / "simulations.csv").write_text(simulations.to_csv(rows))
+    there = {score.set for score in scores}
+    data = [str(real_data.load(name)) for name in real_data.names() if name in there]
+    (out / "README.md").write_text(report.to_markdown(scores, rows, data, command))
+    accuracy_figure.draw(scores, rows, out)
+    print(report.to_terminal(scores, rows))
+    print(f"\nWritten to {out}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,169 @@
+"""The rules that are compared: every covariance with every shrinkage.
+
+A :class:`Recipe` says how a rule is made from moments and samples, with one or several
+covariances and shrinkages; it is applied to all samples, and to the training samples
+of each fold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from ebda.arrays import FloatArray
+from ebda.contrasts import Contrasts, class_contrasts
+from ebda.covariance import (
+    COVARIANCES,
+    NEEDS_SAMPLES,
+    Covariance,
+    Decorrelated,
+    Diagonal,
+)
+from ebda.effects import Effects, fit_effects
+from ebda.linear_rule import LinearRule
+from ebda.moments import ClassMoments
+from ebda.null import Null, empirical_null
+from ebda.priors.contract import PriorEstimator
+from ebda.samples import Samples
+from ebda.variance import VARIANCES
+
+Name = tuple[str, str]
+MakePrior = Callable[[], PriorEstimator]
+
+
+@dataclass(frozen=True)
+class Shrinkage:
+    """One way from the posterior to the estimate.
+
+    Parameters
+    ----------
+    name : str
+        Name in `SHRINKAGES`.
+    kappa : float
+        Its threshold.
+    empirical_null : bool
+        Whether the null is where the centre of the values is, or at N(0, 1).
+    prior : str
+        Which of the recipe's priors.
+    """
+
+    name: str
+    kappa: float
+    empirical_null: bool = False
+    prior: str = "main"
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How candidates are made.
+
+    Parameters
+    ----------
+    variance : str
+        Name in `VARIANCES`.
+    candidates : dict
+        The shrinkage of each candidate, by covariance (a name in `COVARIANCES`) and
+        the candidate's own name.
+    priors : dict
+        Makers of unfitted prior estimators, by the name that shrinkages use.
+    unbiased : bool
+        Whether the bias is taken out of the midpoint.
+    """
+
+    variance: str
+    candidates: dict[Name, Shrinkage]
+    priors: dict[str, MakePrior]
+    unbiased: bool = True
+
+    @property
+    def names(self) -> list[Name]:
+        """The candidates: covariance, and name of the shrinkage."""
+        return list(self.candidates)
+
+    @property
+    def covariances(self) -> list[str]:
+        """The covariances that are used."""
+        return list(dict.fromkeys(covariance for covariance, _ in self.candidates))
+
+    @property
+    def needs_samples(self) -> bool:
+        """Whether moments alone do not do."""
+        return len(self.names) > 1 or not NEEDS_SAMPLES.isdisjoint(self.covariances)
+
+    def contrasts(self, moments: ClassMoments) -> Contrasts:
+        """Normalised contrasts of the class means."""
+        return class_contrasts(moments, VARIANCES[self.variance](moments))
+
+    def effects(
+        self, moments: ClassMoments, contrasts: Contrasts, samples: Samples | None
+    ) -> dict[Name, Effects]:
+        """Prior and posterior of each candidate.
+
+        A covariance that finds nothing to take out is the diagonal, and a null that
+        is no different from N(0, 1) is that of theory: what is the same is fitted
+        once.
+        """
+        plain: _Values | None = None
+        values = {}
+        for name in self.covariances:
+            covariance = COVARIANCES[name](moments, contrasts, samples)
+            if isinstance(covariance, Diagonal):
+                plain = plain or _Values(contrasts, covariance, self.priors)
+                values[name] = plain
+            else:
+                values[name] = _Values(contrasts, covariance, self.priors)
+        found = {}
+        for candidate, shrinkage in self.candidates.items():
+            mine = values[candidate[0]]
+            if mine is plain and shrinkage.prior != "main":
+                # Other priors are for correlation that is not quite accounted for.
+                shrinkage = replace(shrinkage, prior="main")
+            found[candidate] = mine.effects(shrinkage)
+        return found
+
+    def rules(
+        self, effects: dict[Name, Effects], moments: ClassMoments, prior: FloatArray
+    ) -> dict[Name, LinearRule]:
+        """The linear rule of each candidate, with these class probabilities.
+
+        Candidates that are the same share one object.
+        """
+        made: dict[tuple[int, str, float], LinearRule] = {}
+        rules = {}
+        for name, shrinkage in self.candidates.items():
+            key = (id(effects[name]), shrinkage.name, shrinkage.kappa)
+            if key not in made:
+                made[key] = effects[name].rule(
+                    moments, prior, shrinkage.name, shrinkage.kappa, self.unbiased
+                )
+            rules[name] = made[key]
+        return rules
+
+
+class _Values:
+    """Contrasts under one covariance, and the effects fitted to them so far."""
+
+    def __init__(
+        self,
+        contrasts: Contrasts,
+        covariance: Covariance,
+        priors: dict[str, MakePrior],
+    ) -> None:
+        self.contrasts, self.covariance, self.priors = contrasts, covariance, priors
+        self.values: Decorrelated = covariance.decorrelate(contrasts.z)
+        self.fitted: dict[tuple[bool, str], Effects] = {}
+
+    def effects(self, shrinkage: Shrinkage) -> Effects:
+        null = None
+        if shrinkage.empirical_null:
+            null = empirical_null(self.values.z[:, ~self.contrasts.constant])
+        key = (null is not None, shrinkage.prior)
+        if key not in self.fitted:
+            self.fitted[key] = fit_effects(
+                self.contrasts,
+                self.covariance,
+                self.values,
+                null or Null(),
+                self.priors[shrinkage.prior](),
+            )
+        return self.fitted[key]

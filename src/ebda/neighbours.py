@@ -1,0 +1,84 @@
+"""Features in an order: correlation that falls off with the distance.
+
+Points of a spectrum or probes along a chromosome are correlated with their neighbours.
+The simplest model of that is an autoregression, ``corr(i, j) = rho^|i - j|`` (studies
+3 to 5 of the paper's tables): ``W`` with rows ``(z_j - rho z_{j-1}) / sqrt(1 - rho^2)``
+makes the noise independent, and ``W'W`` is the inverse of the correlation, so that
+nothing costs more than a pass over the features.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.signal import lfilter
+
+from ebda.arrays import FloatArray
+from ebda.samples import Samples
+
+# Distances, as shares of a tile, at which neighbours are neighbours no more.
+_FAR = (1 / 3, 1 / 2, 2 / 3)
+# An estimate is kept this far from 1, where W has no limit.
+_LARGEST = 0.999
+
+
+def neighbour_correlation(
+    samples: Samples, means: FloatArray, variance: FloatArray
+) -> float:
+    """Mean correlation of neighbours within the classes, beyond that of any two.
+
+    Common factors correlate features whatever their order; the mean correlation of
+    features far apart measures that, and is taken off.
+    """
+    near = far = n_near = n_far = 0.0
+    for _, tile in samples.standardised(means, np.sqrt(variance)):
+        tile *= np.sqrt(samples.weight)[:, None]
+        width = tile.shape[1]
+        near += float(np.einsum("ij,ij->", tile[:, 1:], tile[:, :-1]))
+        n_near += width - 1
+        for lag in {int(share * width) for share in _FAR} - {0, 1}:
+            far += float(np.einsum("ij,ij->", tile[:, lag:], tile[:, :-lag]))
+            n_far += width - lag
+    df = samples.weight.sum() - len(np.unique(samples.codes))
+    if df <= 0 or n_near <= 0 or n_far <= 0:
+        return 0.0
+    return float(near / n_near - far / n_far) / float(df)
+
+
+def whiten(z: FloatArray, rho: float) -> FloatArray:
+    """W z, along the last axis.
+
+    >>> np.abs(whiten(np.array([1.0, 0.8, 0.64]), 0.8)).round(12)
+    array([1., 0., 0.])
+    """
+    rho = _inside(rho)
+    white: FloatArray = z.copy()
+    white[..., 1:] -= rho * z[..., :-1]
+    white[..., 1:] /= np.sqrt(1 - rho**2)
+    return white
+
+
+def unwhiten(white: FloatArray, rho: float) -> FloatArray:
+    """The inverse of W times `white`.
+
+    >>> unwhiten(np.array([1.0, 0.0, 0.0]), 0.8).round(12)
+    array([1.  , 0.8 , 0.64])
+    """
+    rho = _inside(rho)
+    driven = white * np.sqrt(1 - rho**2)
+    driven[..., 0] = white[..., 0]
+    z: FloatArray = lfilter([1.0], [1.0, -rho], driven, axis=-1)
+    return z
+
+
+def transposed(white: FloatArray, rho: float) -> FloatArray:
+    """W' times `white`: with `whiten`, the inverse of the correlation."""
+    rho = _inside(rho)
+    scaled: FloatArray = white / np.sqrt(1 - rho**2)
+    scaled[..., 0] = white[..., 0]
+    back: FloatArray = scaled.copy()
+    back[..., :-1] -= rho * scaled[..., 1:]
+    return back
+
+
+def _inside(rho: float) -> float:
+    return float(np.clip(rho, -_LARGEST, _LARGEST))

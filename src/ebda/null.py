@@ -1,0 +1,65 @@
+"""Where the null lies: N(0, 1) by theory, or what the centre of the values shows.
+
+In theory a feature without a difference has ``z ~ N(0, 1)``. Correlation that is not
+accounted for moves and widens all nulls of a data set together, and a prior that is
+fitted to them takes that for thousands of small effects. Where most features do not
+differ, the centre of the values shows the null as it is (Efron 2004): the median is
+its place, and the median absolute deviation its width. The null is never taken to be
+narrower than in theory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import norm
+
+from ebda.arrays import FloatArray
+
+# Median absolute deviation of the standard normal law, and the standard errors of the
+# median and of that deviation over it, times sqrt(n).
+_MAD = float(norm.ppf(0.75))
+_SE_MEDIAN = 1.2533
+_SE_MAD = 1.1664
+# Standard errors that the null must be off N(0, 1) to count.
+_SIGNIFICANT = 3.0
+
+
+@dataclass(frozen=True, eq=False)
+class Null:
+    """Place and width of the null of each contrast.
+
+    Parameters
+    ----------
+    place, width : ndarray of shape (n_contrasts, 1) or float
+    """
+
+    place: FloatArray | float = 0.0
+    width: FloatArray | float = 1.0
+
+    def standardise(self, z: FloatArray) -> FloatArray:
+        """Values with the null at zero and of unit width."""
+        standard: FloatArray = (z - self.place) / self.width
+        return standard
+
+
+def empirical_null(z: FloatArray) -> Null | None:
+    """The null of each row of values, or None where theory will do.
+
+    >>> rng = np.random.default_rng(0)
+    >>> z = rng.normal(size=(1, 10_000))
+    >>> empirical_null(z) is None
+    True
+    >>> null = empirical_null(0.3 + 1.2 * z)
+    >>> null.place.round(1), null.width.round(1)
+    (array([[0.3]]), array([[1.2]]))
+    """
+    place = np.median(z, axis=1, keepdims=True)
+    width = np.median(np.abs(z - place), axis=1, keepdims=True) / _MAD
+    margin = _SIGNIFICANT / np.sqrt(z.shape[1])
+    moved = np.abs(place) > margin * _SE_MEDIAN
+    wider = width > 1 + margin * _SE_MAD
+    if not (moved.any() or wider.any()):
+        return None
+    return Null(np.where(moved, place, 0.0), np.where(wider, width, 1.0))

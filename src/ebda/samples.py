@@ -1,0 +1,153 @@
+"""Rows of the data that may be looked at again: what factors and folds need.
+
+The moments are summed in one pass, and for the independence rule nothing else is ever
+read. The correlation within the classes and a cross-validation need the samples
+themselves once more. :class:`Samples` hands them out in tiles of columns, dense or
+sparse, in memory or on disk, so that no full-size copy is made.
+
+At most `MAX_SAMPLES` rows are kept: that many tell the common factors as well as ten
+times as many would, and the Gram matrix stays small. Which rows is decided by a hash
+of their number, so that a stream of batches keeps the same ones as a single fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ebda.arrays import FloatArray, IntArray
+from ebda.moments import ClassMoments, class_moments
+
+MAX_SAMPLES = 1024
+# Elements of a tile: 4 MiB of float64.
+_TILE_ELEMENTS = 1 << 19
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Some rows of X, their classes and weights.
+
+    Parameters
+    ----------
+    X : ndarray, or CSR or CSC matrix, of shape (n_rows, n_features)
+    rows : ndarray of int
+        The rows of X that count.
+    codes : ndarray of int, one for each of `rows`
+        Their classes.
+    weight : ndarray, one for each of `rows`
+        Frequency weights.
+    number : ndarray of int, one for each of `rows`
+        Their place in the stream of all samples.
+    """
+
+    X: Any
+    rows: IntArray
+    codes: IntArray
+    weight: FloatArray
+    number: IntArray
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @classmethod
+    def of(
+        cls, X: Any, codes: IntArray, weight: FloatArray | None, first: int = 0
+    ) -> Samples:
+        """Rows of X with any weight, thinned to `MAX_SAMPLES`."""
+        w = np.ones(len(codes)) if weight is None else weight
+        rows = np.flatnonzero(w > 0)
+        rows = rows[_kept(rows + first)]
+        return cls(X, rows, np.asarray(codes)[rows], w[rows], rows + first)
+
+    def take(self, chosen: IntArray) -> Samples:
+        """Some of these samples."""
+        return Samples(
+            self.X,
+            self.rows[chosen],
+            self.codes[chosen],
+            self.weight[chosen],
+            self.number[chosen],
+        )
+
+    def append(self, other: Samples) -> Samples:
+        """Both, copied and thinned again: what a stream of batches keeps."""
+        number = np.concatenate([self.number, other.number])
+        parts = [part.X[part.rows] for part in (self, other)]
+        stack = sparse.vstack if sparse.issparse(parts[0]) else np.concatenate
+        kept = _kept(number)
+        return Samples(
+            stack(parts)[kept],
+            np.arange(len(kept)),
+            np.concatenate([self.codes, other.codes])[kept],
+            np.concatenate([self.weight, other.weight])[kept],
+            number[kept],
+        )
+
+    def copy(self) -> Samples:
+        """The same with rows of their own: X may change or go away."""
+        everything = np.arange(len(self))
+        return Samples(
+            self.X[self.rows], everything, self.codes, self.weight, self.number
+        )
+
+    def tiles(self) -> Iterator[tuple[slice, FloatArray]]:
+        """Columns, and a float64 copy of their values in the chosen rows."""
+        p = self.X.shape[1]
+        width = max(1, _TILE_ELEMENTS // max(len(self), 1))
+        by_column = self.X[self.rows].tocsc() if sparse.issparse(self.X) else None
+        for left in range(0, p, width):
+            cols = slice(left, min(left + width, p))
+            if by_column is None:
+                yield cols, self.X[self.rows, cols].astype(np.float64)
+            else:
+                yield cols, by_column[:, cols].toarray().astype(np.float64)
+
+    def standardised(
+        self, means: FloatArray, scale: FloatArray
+    ) -> Iterator[tuple[slice, FloatArray]]:
+        """Tiles less their class means, over the scale of each feature."""
+        for cols, tile in self.tiles():
+            tile -= means[self.codes, cols]
+            tile /= scale[cols]
+            yield cols, tile
+
+    def fingerprint(self, means: FloatArray, scale: FloatArray) -> FloatArray:
+        """A number for each sample, equal for equal samples: its mean residual."""
+        total = np.zeros(len(self))
+        for _, tile in self.standardised(means, scale):
+            total += tile.sum(axis=1)
+        return total
+
+    def moments(self, n_classes: int) -> ClassMoments:
+        """Moments of these samples alone."""
+        X = self.X if len(self.rows) == self.X.shape[0] else self.X[self.rows]
+        weight = None if (self.weight == 1).all() else self.weight
+        return class_moments(X, self.codes, n_classes, weight)
+
+    def scores(self, coef: FloatArray) -> FloatArray:
+        """``x . coef`` of each sample, one column for each row of `coef`."""
+        out = np.zeros((len(self), len(coef)))
+        for cols, tile in self.tiles():
+            out += tile @ coef[:, cols].T
+        return out
+
+
+def _kept(number: IntArray) -> IntArray:
+    """Places of the samples to keep: those whose number hashes lowest."""
+    if len(number) <= MAX_SAMPLES:
+        return np.arange(len(number))
+    lowest = np.argsort(_hash(number), kind="stable")[:MAX_SAMPLES]
+    return np.sort(lowest)
+
+
+def _hash(number: IntArray) -> np.ndarray:
+    """The finaliser of splitmix64: neighbours go far apart."""
+    h = number.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
+    h = (h ^ (h >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    h = (h ^ (h >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    mixed: np.ndarray = h ^ (h >> np.uint64(31))
+    return mixed
