@@ -80,6 +80,10 @@ class Recipe:
         """The candidates: covariance, and name of the shrinkage."""
         return list(self.candidates)
 
+    def only(self, names: list[Name]) -> Recipe:
+        """The same with these candidates alone."""
+        return replace(self, candidates={name: self.candidates[name] for name in names})
+
     @property
     def covariances(self) -> list[str]:
         """The covariances that are used."""
@@ -138,6 +142,12 @@ class Recipe:
                 )
             rules[name] = made[key]
         return rules
+
+
+def different(rules: dict[Name, LinearRule]) -> dict[Name, LinearRule]:
+    """The first of each set of candidates that are the same rule."""
+    first = {id(rule): name for name, rule in reversed(rules.items())}
+    return {name: rule for name, rule in rules.items() if first[id(rule)] == name}
 
 
 class _Values:

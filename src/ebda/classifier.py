@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 
 from ebda import validation
 from ebda.arrays import FloatArray
-from ebda.candidates import Name, Recipe, Shrinkage
+from ebda.candidates import Name, Recipe, Shrinkage, different
 from ebda.contrasts import Contrasts
 from ebda.covariance import COVARIANCES, Diagonal
 from ebda.effects import Effects
@@ -224,7 +224,8 @@ class EBClassifier(MomentClassifier):
 
         start = time.perf_counter()
         uniform = np.full_like(class_prior, 1 / len(class_prior))
-        rules = recipe.rules(effects, moments, uniform)
+        rules = different(recipe.rules(effects, moments, uniform))
+        effects = {name: effects[name] for name in rules}
         self.selection_, spread = self._select(effects, moments, samples)
         self._say(f"choice of the rule\n{self.selection_}", start)
 
@@ -252,7 +253,7 @@ class EBClassifier(MomentClassifier):
         state = self.random_state
         seed = 0 if state is None else check_random_state(state).randint(2**31 - 1)
         return select(
-            self._recipe(tol=_QUICK),
+            self._recipe(tol=_QUICK).only(names),
             samples,
             samples.fingerprint(moments.means, np.sqrt(self.contrasts_.variance)),
             [isinstance(e.covariance, Diagonal) for e in effects.values()],
