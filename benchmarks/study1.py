@@ -68,7 +68,13 @@ def limit(row: Row, seed: int) -> float:
 
 def default(**parameters: float) -> Rule:
     prior = DirichletProcess(**parameters)
-    return lambda: EBClassifier(prior=prior, variance="pooled", priors="uniform")
+    return lambda: EBClassifier(
+        prior=prior,
+        shrinkage="mean",
+        variance="pooled",
+        covariance="diagonal",
+        priors="uniform",
+    )
 
 
 def errors(

@@ -77,7 +77,9 @@ def test_independence_rule_is_the_classifier_without_shrinkage(sim: Any) -> None
     d = sim.data[20:].mean(0) - sim.data[:20].mean(0)
     squares = 20 * (sim.data[:20].var(0) + sim.data[20:].var(0))
     np.testing.assert_allclose(rule.coef_[0], d / (squares / 38))
-    hard = EBClassifier(shrinkage="hard", zero_threshold=1).fit(sim.data, sim.target)
+    hard = EBClassifier(
+        shrinkage="hard", zero_threshold=1, variance="pooled", covariance="diagonal"
+    ).fit(sim.data, sim.target)
     np.testing.assert_allclose(rule.coef_, hard.coef_)
     np.testing.assert_allclose(rule.intercept_, hard.intercept_)
 
@@ -173,7 +175,12 @@ def test_fast_kernel_is_the_exact_one() -> None:
 
 def test_greenshtein_park_is_the_classifier_with_a_kernel_prior(sim: Any) -> None:
     rule = GreenshteinPark(bandwidth=0.4).fit(sim.data, sim.target)
-    same = EBClassifier(prior=Kernel(bandwidth=0.4)).fit(sim.data, sim.target)
+    same = EBClassifier(
+        prior=Kernel(bandwidth=0.4),
+        shrinkage="mean",
+        variance="pooled",
+        covariance="diagonal",
+    ).fit(sim.data, sim.target)
     np.testing.assert_allclose(rule.coef_, same.coef_)
     np.testing.assert_allclose(rule.posterior_mean_, same.posterior_mean_)
 

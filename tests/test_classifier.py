@@ -25,7 +25,15 @@ from sklearn.preprocessing import StandardScaler
 
 from ebda import EBClassifier, theory
 from ebda.datasets import load_khan, make_two_class
+from ebda.paper.methods import PaperRule
 from ebda.priors import DirichletProcess, DiscretePrior
+
+# The paper's way of the data: nothing is moderated, correlated or compared.
+PAPER: dict[str, Any] = {
+    "variance": "pooled",
+    "covariance": "diagonal",
+    "shrinkage": "mean",
+}
 
 FITTED = (
     "coef_",
@@ -63,7 +71,7 @@ def assert_same_model(a: EBClassifier, b: EBClassifier, rtol: float = 1e-7) -> N
 def test_two_class_rule_is_the_papers_equation() -> None:
     X, y = data()
     prior = DiscretePrior([-2, 0, 3], [0.1, 0.7, 0.2])
-    model = EBClassifier(prior=prior, priors="uniform").fit(X, y)
+    model = PaperRule(prior=prior, priors="uniform", **PAPER).fit(X, y)
     first, second = X[y == 0], X[y == 1]
     d = second.mean(0) - first.mean(0)
     n1, n2 = len(first), len(second)
@@ -94,7 +102,7 @@ def test_without_shrinkage_it_is_linear_naive_bayes(priors: Any) -> None:
     """A very wide prior does not shrink: the log-odds of normals of one variance."""
     X, y = data(p=20)
     wide = DiscretePrior(np.linspace(-60, 60, 24_001), np.ones(24_001))
-    model = EBClassifier(prior=wide, priors=priors).fit(X, y)
+    model = PaperRule(prior=wide, priors=priors, **PAPER).fit(X, y)
     bayes = GaussianNB(priors=model.class_prior_).fit(X, y)
     df = len(y) - 2
     bayes.var_[:] = (
@@ -102,12 +110,18 @@ def test_without_shrinkage_it_is_linear_naive_bayes(priors: Any) -> None:
     )
     log_odds = np.diff(bayes.predict_joint_log_proba(X), axis=1)[:, 0]
     np.testing.assert_allclose(model.decision_function(X), log_odds, rtol=1e-6)
+    # The unbiased midpoint: the divergence of eta = z is the number of features.
+    moved = EBClassifier(prior=wide, priors=priors, **PAPER).fit(X, y)
+    np.testing.assert_allclose(moved.coef_, model.coef_)
+    np.testing.assert_allclose(
+        moved.intercept_ - model.intercept_, 20 * (1 / 9 - 1 / 12) / 2, rtol=1e-6
+    )
 
 
 def test_shrinkages_of_the_paper() -> None:
     X, y = data()
     fits = {
-        name: EBClassifier(shrinkage=name, zero_threshold=0.4).fit(X, y)
+        name: EBClassifier(**{**PAPER, "shrinkage": name}, zero_threshold=0.4).fit(X, y)
         for name in ("mean", "sparse", "hard")
     }
     mean = fits["mean"]
@@ -131,8 +145,9 @@ def test_a_feature_that_cannot_be_told_from_zero_gets_no_weight() -> None:
 
 def test_threshold_of_one_keeps_everything_and_of_zero_nothing() -> None:
     X, y = data()
-    assert EBClassifier(shrinkage="sparse", zero_threshold=1).fit(X, y).selected_.all()
-    none = EBClassifier(shrinkage="sparse", zero_threshold=0).fit(X, y)
+    rule = EBClassifier(shrinkage="sparse", covariance="diagonal")
+    assert clone(rule).set_params(zero_threshold=1).fit(X, y).selected_.all()
+    none = rule.set_params(zero_threshold=0).fit(X, y)
     assert none.selected_.sum() == (none.prob_zero_ == 0).sum()
 
 
@@ -243,11 +258,26 @@ def test_order_of_features_and_samples_does_not_matter() -> None:
     np.testing.assert_allclose(shuffled.intercept_, reference.intercept_, rtol=1e-6)
 
 
-def test_units_of_features_do_not_matter() -> None:
+def test_a_common_unit_does_not_matter() -> None:
+    """Moderated variances are shrunken to each other, so the features share a unit."""
+    X, y = data()
+    reference = EBClassifier().fit(X, y)
+    for unit in (1e-8, 3.0, 1e8):
+        scaled = EBClassifier().fit(X * unit + 7 * unit, y)
+        np.testing.assert_allclose(
+            scaled.decision_function(X * unit + 7 * unit),
+            reference.decision_function(X),
+            rtol=1e-6,
+        )
+
+
+@pytest.mark.parametrize("shrinkage", ["mean", "auto"])
+def test_units_of_features_do_not_matter_to_pooled_variances(shrinkage: str) -> None:
     X, y = data()
     units = np.geomspace(1e-8, 1e8, X.shape[1])
-    reference = EBClassifier().fit(X, y)
-    scaled = EBClassifier().fit(X * units + 7 * units, y)
+    rule = EBClassifier(**{**PAPER, "shrinkage": shrinkage})
+    reference = clone(rule).fit(X, y)
+    scaled = rule.fit(X * units + 7 * units, y)
     np.testing.assert_allclose(
         scaled.decision_function(X * units + 7 * units),
         reference.decision_function(X),
@@ -333,10 +363,39 @@ def test_a_batch_that_fails_changes_nothing() -> None:
     np.testing.assert_array_equal(model.classes_, [0, 1])
 
 
-def test_partial_fit_goes_on_after_fit() -> None:
+@pytest.mark.parametrize("variance", ["pooled", "moderated", "separate"])
+def test_partial_fit_goes_on_after_fit(variance: str) -> None:
     X, y = data()
-    model = EBClassifier().fit(X[::2], y[::2]).partial_fit(X[1::2], y[1::2])
-    assert_same_model(EBClassifier().fit(X, y), model, 1e-6)
+    rule = EBClassifier(**{**PAPER, "variance": variance})
+    model = clone(rule).fit(X[::2], y[::2]).partial_fit(X[1::2], y[1::2])
+    assert_same_model(rule.fit(X, y), model, 1e-6)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {},
+        {"shrinkage": "mean"},
+        {"covariance": "diagonal"},
+        {"covariance": "factor", "shrinkage": "mean"},
+        {"covariance": "neighbours", "shrinkage": "mean"},
+    ],
+)
+def test_after_fit_factors_and_folds_are_those_of_the_batches_since(
+    parameters: dict[str, str],
+) -> None:
+    """Moments go on from `fit`, which does not keep the samples."""
+    X, y = data((20, 20))
+    model = EBClassifier(**parameters).fit(X[::2], y[::2])
+    assert model.samples_ is None
+    model.partial_fit(X[1::4], y[1::4]).partial_fit(X[3::4], y[3::4])
+    whole = EBClassifier(**parameters).fit(X, y)
+    np.testing.assert_allclose(model.moments_.means, whole.moments_.means)
+    np.testing.assert_allclose(model.contrasts_.z, whole.contrasts_.z)
+    assert model.samples_ is not None
+    assert model.samples_.number.tolist() == list(range(20, 40))
+    np.testing.assert_array_equal(model.samples_.X, np.vstack([X[1::4], X[3::4]]))
+    assert (model.predict(X) == whole.predict(X)).mean() > 0.9
 
 
 @pytest.mark.parametrize("convert", [np.asarray, sparse.csr_matrix, sparse.csc_matrix])
@@ -410,7 +469,8 @@ def test_verbose_prints_the_steps(capsys: pytest.CaptureFixture[str]) -> None:
     printed = capsys.readouterr().out
     assert "moments of 21 x 60" in printed
     assert "prior" in printed
-    assert "differences kept" in printed
+    assert "choice of the rule" in printed
+    assert "diagonal   mean    weight" in printed
 
 
 def test_named_prior_gets_seed_and_jobs() -> None:
@@ -572,7 +632,10 @@ def test_bad_labels_are_named() -> None:
     [
         ({"shrinkage": "soft"}, "shrinkage must be one of"),
         ({"variance": "none"}, "variance must be one of"),
-        ({"covariance": "factor"}, r"covariance must be one of \['diagonal'\]"),
+        (
+            {"covariance": "full"},
+            r"covariance must be one of \['auto', 'diagonal', 'factor', 'neighbours'\]",
+        ),
         ({"prior": "gauss"}, "prior must be one of"),
         ({"zero_threshold": 1.5}, "zero_threshold must lie between 0 and 1"),
         ({"zero_threshold": "a"}, "zero_threshold must lie between 0 and 1"),

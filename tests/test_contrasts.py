@@ -12,7 +12,14 @@ from scipy import stats
 
 from ebda.contrasts import Contrasts, class_contrasts, contrast_weights
 from ebda.moments import ClassMoments, class_moments
-from ebda.variance import VARIANCES, Variance, pooled, separate
+from ebda.variance import (
+    VARIANCES,
+    Variance,
+    moderated,
+    pooled,
+    separate,
+    variance_prior,
+)
 
 
 def contrasts_of(
@@ -157,8 +164,23 @@ def test_the_rounding_error_of_a_constant_is_no_variance() -> None:
     assert got.z[0, 1] == pytest.approx(1 / np.sqrt((1 / 4 + 1 / 5) * 1.0))
 
 
-def test_constants_alone_are_no_error() -> None:
-    got = contrasts_of(np.full((6, 4), 0.1), np.arange(6) % 2)
+def test_whether_a_feature_is_constant_is_for_the_moments_to_say() -> None:
+    """A variance that is lent by the others makes nothing vary."""
+    X, codes = sample([6, 9], p=40)
+    X[:, :3] = [0.1, -1e8 / 3, 0.0]
+    moments = class_moments(X, codes, 2)
+    assert (moderated(moments).within > 0).all()
+    for estimate in VARIANCES.values():
+        got = class_contrasts(moments, estimate(moments))
+        np.testing.assert_array_equal(np.flatnonzero(got.constant), [0, 1, 2])
+        np.testing.assert_array_equal(got.z[:, :3], 0.0)
+        np.testing.assert_array_equal(got.variance[:3], 1.0)
+
+
+@pytest.mark.parametrize("variance", VARIANCES)
+def test_constants_alone_are_no_error(variance: str) -> None:
+    X = np.full((6, 4), 0.1)
+    got = contrasts_of(X, np.arange(6) % 2, VARIANCES[variance])
     assert got.constant.all()
     np.testing.assert_array_equal(got.z, 0.0)
 
@@ -175,19 +197,15 @@ def test_a_small_variance_about_a_large_mean_is_no_constant() -> None:
 @pytest.mark.parametrize("sizes", [[7, 9], [4, 5, 8]])
 @pytest.mark.parametrize("unit", [1.0, 0.1, 1e-9, -1e9])
 @pytest.mark.parametrize("strength", [0.0, 50.0], ids=["weak", "strong"])
-def test_a_perfect_separator_gets_the_largest_z_in_any_unit(
+def test_a_perfect_separator_has_a_z_that_belongs_to_its_scale(
     sizes: list[int], variance: str, unit: float, strength: float
 ) -> None:
-    X, codes = sample(sizes)
-    for k in range(len(sizes)):
-        X[codes == k] -= X[codes == k].mean(axis=0)
-    X[:, 0] += strength * codes
-    others = np.abs(contrasts_of(X, codes, VARIANCES[variance]).z).max()
-    largest = max(others, np.sqrt(len(X)))
-    X = np.column_stack([X, unit * (codes + 1)])
+    others, codes = with_strongest(sizes, strength)
+    X = np.column_stack([others, unit * (codes + 1)])
     got = contrasts_of(X, codes, VARIANCES[variance])
     assert not got.constant.any()
-    assert np.abs(got.z[:, -1]).max() == pytest.approx(largest, rel=1e-12)
+    assert np.isfinite(got.z).all()
+    assert (got.variance > 0).all()
     assert np.sign(got.z[-1, -1]) == np.sign(unit)
     d = X[codes == codes.max(), -1].mean()
     d -= X[codes == 0, -1].mean() if len(sizes) == 2 else X[:, -1].mean()
@@ -196,11 +214,62 @@ def test_a_perfect_separator_gets_the_largest_z_in_any_unit(
     n = np.array(sizes)
     factor = np.sum(1 / n) if len(n) == 2 else 1 / n - 1 / n.sum()
     np.testing.assert_allclose(got.scale[:, -1] ** 2, factor * got.variance[-1])
+    # The others do not notice.
+    alone = contrasts_of(others, codes, VARIANCES[variance])
+    np.testing.assert_allclose(got.z[:, :-1], alone.z, rtol=1e-9)
 
 
-def test_a_perfect_separator_alone_gets_the_root_of_the_number_of_samples() -> None:
+def with_strongest(sizes: list[int], strength: float) -> tuple[np.ndarray, np.ndarray]:
+    """Features without differences but for the first."""
+    X, codes = sample(sizes)
+    for k in range(len(sizes)):
+        X[codes == k] -= X[codes == k].mean(axis=0)
+    X[:, 0] += strength * codes
+    return X, codes
+
+
+@pytest.mark.parametrize("variance", [pooled, separate])
+@pytest.mark.parametrize("sizes", [[7, 9], [4, 5, 8]])
+@pytest.mark.parametrize("unit", [1.0, 0.1, 1e-9, -1e9])
+@pytest.mark.parametrize("strength", [0.0, 50.0], ids=["weak", "strong"])
+def test_a_perfect_separator_gets_the_largest_z_in_any_unit(
+    sizes: list[int],
+    variance: Callable[[ClassMoments], Variance],
+    unit: float,
+    strength: float,
+) -> None:
+    X, codes = with_strongest(sizes, strength)
+    others = np.abs(contrasts_of(X, codes, variance).z).max()
+    largest = max(others, np.sqrt(len(X)))
+    X = np.column_stack([X, unit * (codes + 1)])
+    got = contrasts_of(X, codes, variance)
+    assert np.abs(got.z[:, -1]).max() == pytest.approx(largest, rel=1e-12)
+
+
+@pytest.mark.parametrize("sizes", [[7, 9], [4, 5, 8]])
+@pytest.mark.parametrize("unit", [1.0, 0.1, 1e-9, -1e9])
+def test_a_moderated_separator_has_what_the_others_say_of_its_variance(
+    sizes: list[int], unit: float
+) -> None:
+    X, codes = with_strongest(sizes, 50.0)
+    X *= np.geomspace(1, 20, X.shape[1])  # so that the prior is not all there is
+    moments = class_moments(X, codes, len(sizes))
+    prior = variance_prior(pooled(moments).within, len(X) - len(sizes))
+    assert 0 < prior.degrees_of_freedom < np.inf
+    got = contrasts_of(np.column_stack([X, unit * (codes + 1)]), codes, moderated)
+    want = prior.shrink(np.zeros(1), len(X) - len(sizes))
+    assert got.variance[-1] == pytest.approx(want[0], rel=1e-9)
+    # In the same unit as the others, z is proportional to the difference.
+    twice = contrasts_of(np.column_stack([X, 2 * unit * codes]), codes, moderated)
+    np.testing.assert_allclose(twice.z[:, -1], 2 * got.z[:, -1], rtol=1e-9)
+
+
+@pytest.mark.parametrize("variance", VARIANCES)
+def test_a_perfect_separator_alone_gets_the_root_of_the_number_of_samples(
+    variance: str,
+) -> None:
     codes = np.repeat([0, 1], [4, 12])
-    got = contrasts_of(codes[:, None] * -3.0, codes)
+    got = contrasts_of(codes[:, None] * -3.0, codes, VARIANCES[variance])
     assert got.z[0, 0] == pytest.approx(-4.0, rel=1e-12)
 
 
@@ -224,5 +293,9 @@ def test_classes_of_one_sample_each_have_no_variance(n_classes: int) -> None:
 def test_degrees_of_freedom_count_samples_less_classes() -> None:
     X, codes = sample([3, 5, 11])
     moments = class_moments(X, codes, 3)
-    for estimate in VARIANCES.values():
+    for estimate in (pooled, separate):
         assert estimate(moments).degrees_of_freedom == 19 - 3
+    # Those of a moderated variance are more by what the other features say.
+    prior = variance_prior(pooled(moments).within, 16.0)
+    got = moderated(moments).degrees_of_freedom
+    assert got == 16 + prior.degrees_of_freedom > 16

@@ -17,12 +17,20 @@ LAYERS = [
         "arrays",
         "moments",
         "variance",
-        "covariance",
         "contrasts",
+        "samples",
+        "factors",
+        "neighbours",
+        "covariance",
         "posterior",
         "priors",
+        "null",
         "shrinkage",
         "linear_rule",
+        "effects",
+        "candidates",
+        "selection",
+        "ranking",
         "theory",
     },
     {"validation", "linear_classifier", "classifier", "normal_means", "baselines"},
@@ -38,15 +46,18 @@ ESTIMATOR_SHELLS = {
     "priors/dirichlet_process.py": {"sklearn", "joblib", "threadpoolctl"},
     "priors/npmle.py": {"sklearn", "threadpoolctl"},
 }
-
+# Modules of the numerical layer with a method that hands out a table of an extra.
+TABLES = {"ranking.py": {"pandas"}}
 
 # Modules that need an extra, and say so where it is missing.
-EXTRAS = {"lasso.py", "progress.py", "reproduce.py"}
+EXTRAS = {"lasso.py", "progress.py", "reproduce.py", *TABLES}
 
 
-def imports(path: Path) -> set[str]:
+def imports(path: Path, when_loaded: bool = False) -> set[str]:
+    """Names that a module imports, anywhere or outside of functions only."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    tree = ast.parse(path.read_text())
+    for node in tree.body if when_loaded else ast.walk(tree):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -91,8 +102,15 @@ def test_the_numerical_layer_needs_numpy_and_scipy_only() -> None:
             continue
         local = path.relative_to(ROOT).as_posix()
         allowed = NUMERICAL | ESTIMATOR_SHELLS.get(local, set()) | {"ebda"}
+        allowed |= TABLES.get(local, set())
         foreign = {n.split(".")[0] for n in imports(path)} - allowed - standard
         assert not foreign, f"{local} imports {foreign}"
+
+
+def test_tables_are_imported_where_they_are_made() -> None:
+    for local, extras in TABLES.items():
+        loaded = {n.split(".")[0] for n in imports(ROOT / local, when_loaded=True)}
+        assert not loaded & extras, f"{local} imports {extras} when it is loaded"
 
 
 def test_the_core_needs_no_extra() -> None:

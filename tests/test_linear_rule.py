@@ -1,4 +1,4 @@
-"""The linear rule: Gaussian log odds, scores block by block, safe probabilities."""
+"""The linear rule: log odds, the unbiased midpoint, scores, safe probabilities."""
 
 from __future__ import annotations
 
@@ -10,11 +10,15 @@ import pytest
 from scipy import sparse, stats
 
 import ebda.linear_rule
+from ebda import EBClassifier, theory
 from ebda.contrasts import class_contrasts
-from ebda.covariance import diagonal
+from ebda.covariance import Diagonal
+from ebda.datasets import make_two_class
 from ebda.linear_rule import LinearRule, linear_rule, log_probabilities, scores
 from ebda.moments import ClassMoments, class_moments
-from ebda.variance import pooled
+from ebda.paper.methods import PaperRule
+from ebda.priors import DiscretePrior
+from ebda.variance import Variance, pooled
 
 LAYOUTS: dict[str, Callable[[np.ndarray], Any]] = {
     "C": np.ascontiguousarray,
@@ -41,7 +45,11 @@ def unshrunken_rule(
     variance = pooled(moments)
     contrasts = class_contrasts(moments, variance)
     rule = linear_rule(
-        moments, contrasts, contrasts.z, diagonal(contrasts), np.array(class_prior)
+        moments,
+        contrasts,
+        contrasts.z,
+        Diagonal(contrasts.variance),
+        np.array(class_prior),
     )
     return rule, moments, variance.within
 
@@ -72,7 +80,7 @@ def test_shrinkage_and_class_priors_move_the_score_at_the_midpoint_by_log_odds()
     contrasts = class_contrasts(moments, pooled(moments))
     eta = np.array([[0.0, 1.0, -2.0, 0.5, 3.0]])
     rule = linear_rule(
-        moments, contrasts, eta, diagonal(contrasts), np.array([0.2, 0.8])
+        moments, contrasts, eta, Diagonal(contrasts.variance), np.array([0.2, 0.8])
     )
     midpoint = moments.means.mean(axis=0)
     score = scores(midpoint[None, :], rule.coef, rule.intercept)
@@ -112,9 +120,105 @@ def test_the_rule_leaves_its_ingredients_alone() -> None:
     moments = class_moments(X, codes, 2)
     contrasts = class_contrasts(moments, pooled(moments))
     eta, scale = np.ones((1, 5)), contrasts.scale.copy()
-    linear_rule(moments, contrasts, eta, diagonal(contrasts), np.full(2, 0.5))
+    linear_rule(moments, contrasts, eta, Diagonal(contrasts.variance), np.full(2, 0.5))
     np.testing.assert_array_equal(eta, 1.0)
     np.testing.assert_array_equal(contrasts.scale, scale)
+
+
+# The unbiased midpoint
+
+
+def test_two_classes_of_one_size_have_no_bias() -> None:
+    X, codes = sample([8, 8])
+    moments = class_moments(X, codes, 2)
+    contrasts = class_contrasts(moments, pooled(moments))
+    ingredients = (moments, contrasts, contrasts.z, Diagonal(contrasts.variance))
+    plain = linear_rule(*ingredients, np.full(2, 0.5))
+    moved = linear_rule(*ingredients, np.full(2, 0.5), divergence=np.array([1e6]))
+    np.testing.assert_array_equal(moved.intercept, plain.intercept)
+    np.testing.assert_array_equal(moved.coef, plain.coef)
+
+
+@pytest.mark.parametrize("covariance", ["diagonal", "factor"])
+@pytest.mark.parametrize("shrinkage", ["mean", "sparse", "hard"])
+def test_classifiers_of_classes_of_one_size_cut_at_the_midpoint(
+    covariance: str, shrinkage: str
+) -> None:
+    sim = make_two_class(12, 300, 20, 1.5, random_state=0)
+    parameters = {"covariance": covariance, "shrinkage": shrinkage}
+    fits = [
+        rule(**parameters).fit(sim.data, sim.target)
+        for rule in (EBClassifier, PaperRule)
+    ]
+    np.testing.assert_array_equal(fits[0].coef_, fits[1].coef_)
+    np.testing.assert_array_equal(fits[0].intercept_, fits[1].intercept_)
+
+
+@pytest.mark.parametrize("sizes", [[6, 20], [5, 10, 30]])
+def test_the_correction_is_the_expectation_of_the_noise(sizes: list[int]) -> None:
+    """Stein's lemma, by simulation of the class means: variances are known."""
+    rng = np.random.default_rng(7)
+    K, p, n_draws = len(sizes), 40, 4000
+    counts = np.array(sizes, dtype=float)
+    variance = rng.uniform(0.5, 3, p)
+    truth = rng.normal(size=(K, p)) * (rng.uniform(size=p) < 0.3)
+    prior = DiscretePrior([-3.0, 0.0, 2.0], [0.15, 0.7, 0.15])
+    uniform = np.full(K, 1 / K)
+    plain, corrected = [], []
+    for _ in range(n_draws):
+        noise = rng.normal(size=(K, p)) * np.sqrt(variance / counts[:, None])
+        moments = ClassMoments(counts, truth + noise, counts[:, None] * variance)
+        contrasts = class_contrasts(
+            moments, Variance(variance, variance[None, :], np.inf)
+        )
+        posterior = prior.posterior(contrasts.z)
+        ingredients = (moments, contrasts, posterior.mean, Diagonal(variance), uniform)
+        rule = linear_rule(*ingredients)
+        divergence = (posterior.sd**2).sum(axis=1)
+        moved = linear_rule(*ingredients, divergence=divergence)
+        P, Q = contrasts.positive, contrasts.negative
+        at_middle = np.einsum("cj,cj->c", rule.coef, (P + Q) / 2 @ truth)
+        # With the true midpoint the intercept would be this:
+        wanted = ebda.linear_rule.log_odds(uniform) - at_middle
+        plain.append(rule.intercept - wanted)
+        corrected.append(moved.intercept - wanted)
+    error = np.std(corrected, axis=0) / np.sqrt(n_draws)
+    assert (np.abs(np.mean(plain, axis=0)) > 8 * error).all()
+    assert (np.abs(np.mean(corrected, axis=0)) < 4 * error).all()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "at_most"),
+    [
+        ({"covariance": "diagonal", "shrinkage": "mean", "variance": "pooled"}, 0.4),
+        ({"covariance": "diagonal", "shrinkage": "mean"}, 0.4),
+        # Thresholds keep fewer features, and so less noise that could be biased.
+        ({"covariance": "diagonal", "shrinkage": "sparse"}, 0.75),
+        ({"covariance": "diagonal", "shrinkage": "hard"}, 0.75),
+        ({}, 0.4),
+    ],
+)
+def test_unequal_classes_err_equally(
+    parameters: dict[str, str], at_most: float
+) -> None:
+    errors = {}
+    for rule in (PaperRule, EBClassifier):
+        found = []
+        for seed in range(4):
+            sim = make_two_class(45, 2000, 100, 0.5, random_state=seed)
+            model = rule(priors="uniform", **parameters)
+            model.fit(sim.data[30:], sim.target[30:])
+            found.append(
+                theory.error_rates(model.coef_, model.intercept_, *sim.means, 1.0)
+            )
+        errors[rule] = np.mean(found, axis=0)
+    small, large = errors[EBClassifier]
+    assert 0.5 < small / large < 2
+    assert errors[EBClassifier].mean() < at_most * errors[PaperRule].mean()
+    assert errors[PaperRule][0] > 10 * errors[PaperRule][1]
+
+
+# Scores and probabilities
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int16", "bool"])

@@ -270,7 +270,7 @@ def test_bad_parameters_are_named(parameters: dict[str, object], message: str) -
 def test_classifies_golub() -> None:
     golub = load_golub()
     train = golub.split == "train"
-    classifier = EBClassifier(prior="npmle")
+    classifier = EBClassifier(prior="npmle", shrinkage="mean", covariance="diagonal")
     classifier.fit(golub.data[train], golub.target[train])
     assert classifier.prior_estimator_.converged_
     assert classifier.score(golub.data[~train], golub.target[~train]) > 0.85

@@ -20,8 +20,10 @@ def test_the_examples_run() -> None:
     names: dict[str, Any] = {}
     for block in re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL):
         exec(block, names)
-    golub, model = names["golub"], names["model"]
-    assert 0 < model.selected_.sum() < len(golub.feature_names)
+    golub, model, test = names["golub"], names["model"], names["test"]
+    assert model.score(names["X"][test], golub.target[test]) > 0.85
+    found = model.ranking_.selected()
+    assert 0 < found.sum() < len(golub.feature_names)
     error = np.mean((names["means"].posterior_mean_ - names["eta"]) ** 2)
     stated = re.search(r"# ([\d.]+): denoised", README)
     assert stated is not None

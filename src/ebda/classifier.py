@@ -32,8 +32,8 @@ from ebda.variance import MIN_SAMPLES
 AUTO_COVARIANCES = ("diagonal", "factor", "neighbours")
 # How much smaller kappa is for the candidate "strict" of shrinkage="auto".
 _STRICTER = 5.0
-# Tolerance of a prior given by name where it serves a comparison only.
-_QUICK = 1e-6
+# Parameters of a prior given by name where it serves a comparison only.
+_QUICK = {"tol": 1e-6, "n_components": 10}
 
 
 class EBClassifier(MomentClassifier):
@@ -253,10 +253,9 @@ class EBClassifier(MomentClassifier):
         state = self.random_state
         seed = 0 if state is None else check_random_state(state).randint(2**31 - 1)
         return select(
-            self._recipe(tol=_QUICK).only(names),
+            self._recipe(**_QUICK).only(names),
             samples,
             samples.fingerprint(moments.means, np.sqrt(self.contrasts_.variance)),
-            [isinstance(e.covariance, Diagonal) for e in effects.values()],
             len(moments.counts),
             MIN_SAMPLES[self.variance],
             seed,

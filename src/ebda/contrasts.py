@@ -20,10 +20,7 @@ import numpy.typing as npt
 
 from ebda.arrays import FloatArray
 from ebda.moments import ClassMoments
-from ebda.variance import Variance
-
-# A variance this small against the mean is the rounding error of a constant.
-_ROUNDING = 16 * np.finfo(np.float64).eps
+from ebda.variance import ROUNDING, Variance
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +86,7 @@ def class_contrasts(moments: ClassMoments, variance: Variance) -> Contrasts:
         scale = np.sqrt(var_of_mean @ variance.by_class)
 
     tiny = np.abs(moments.means).max(axis=0)
-    tiny *= _ROUNDING
+    tiny *= ROUNDING
     spread = np.sqrt(moments.centred_squares.max(axis=0) / counts.max())
     constant = (spread <= tiny) & (np.abs(z).max(axis=0) <= tiny)
     flat = constant | (np.sqrt(variance.within) <= tiny)

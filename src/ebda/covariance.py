@@ -115,8 +115,10 @@ class FactorCovariance:
         k = self.factors.n_factors
         with np.errstate(divide="ignore"):
             kept = np.maximum(0.0, 1 - k / np.einsum("ck,ck->c", g, g))
+        # d(kept g) / dg has the trace k kept + 2 k / |g|^2, where any is kept.
+        common_df = kept * k + np.where(kept > 0, 2 * (1 - kept), 0.0)
         leverage = np.einsum("jk,kl,jl->j", L, inner, weighted)
-        return Decorrelated(rest, g * kept[:, None], 1 - leverage, kept * k)
+        return Decorrelated(rest, g * kept[:, None], 1 - leverage, common_df)
 
     def restore(self, e: FloatArray, values: Decorrelated) -> FloatArray:
         assert values.common is not None
@@ -200,7 +202,9 @@ def neighbours(
     """
     if samples is None:
         raise ValueError("covariance='neighbours' needs the samples, not moments alone")
-    rho = neighbour_correlation(samples, moments.means, contrasts.variance)
+    rho = neighbour_correlation(
+        samples, moments.means, contrasts.variance, contrasts.constant
+    )
     if rho < _LEAST_NEIGHBOUR_CORRELATION:
         return Diagonal(contrasts.variance)
     return NeighbourCovariance(contrasts.variance, rho, contrasts.constant)

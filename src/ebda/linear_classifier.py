@@ -273,23 +273,16 @@ class MomentClassifier(LinearClassifier):
     def _more_samples(
         self, X: Any, codes: npt.NDArray[np.intp], weight: Any, first: bool
     ) -> Samples | None:
-        """The samples kept so far and those of a batch, where any are needed."""
+        """The samples kept so far and those of a batch, where any are needed.
+
+        `fit` keeps none: after it, factors and folds are those of the batches since.
+        """
         if not self._needs_samples():
             return None
+        kept = None if first else self.samples_
         seen = 0 if first else self.n_seen_
         batch = Samples.of(X, codes, weight, seen)
-        if not first:
-            kept = self.samples_
-            if kept is None:
-                raise ValueError(
-                    "partial_fit cannot go on from fit with this covariance: fit does "
-                    "not keep the samples. Start with partial_fit, or use "
-                    "covariance='diagonal' with one shrinkage"
-                )
-            batch = kept.append(batch)
-        else:
-            batch = batch.copy()
-        return batch
+        return batch.copy() if kept is None else kept.append(batch)
 
     def _known_classes(
         self, classes: npt.ArrayLike | None, first: bool

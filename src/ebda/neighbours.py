@@ -10,6 +10,7 @@ nothing costs more than a pass over the features.
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 from scipy.signal import lfilter
 
 from ebda.arrays import FloatArray
@@ -22,19 +23,25 @@ _LARGEST = 0.999
 
 
 def neighbour_correlation(
-    samples: Samples, means: FloatArray, variance: FloatArray
+    samples: Samples,
+    means: FloatArray,
+    variance: FloatArray,
+    constant: npt.NDArray[np.bool_] | None = None,
 ) -> float:
     """Mean correlation of neighbours within the classes, beyond that of any two.
 
     Common factors correlate features whatever their order; the mean correlation of
-    features far apart measures that, and is taken off.
+    features far apart measures that, and is taken off. Features that are `constant`
+    are stepped over.
     """
     near = far = n_near = n_far = 0.0
-    for _, tile in samples.standardised(means, np.sqrt(variance)):
+    for cols, tile in samples.standardised(means, np.sqrt(variance)):
+        if constant is not None:
+            tile = tile[:, ~constant[cols]]
         tile *= np.sqrt(samples.weight)[:, None]
         width = tile.shape[1]
         near += float(np.einsum("ij,ij->", tile[:, 1:], tile[:, :-1]))
-        n_near += width - 1
+        n_near += max(width - 1, 0)
         for lag in {int(share * width) for share in _FAR} - {0, 1}:
             far += float(np.einsum("ij,ij->", tile[:, lag:], tile[:, :-lag]))
             n_far += width - lag

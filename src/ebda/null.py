@@ -58,7 +58,7 @@ def empirical_null(z: FloatArray) -> Null | None:
     place = np.median(z, axis=1, keepdims=True)
     width = np.median(np.abs(z - place), axis=1, keepdims=True) / _MAD
     margin = _SIGNIFICANT / np.sqrt(z.shape[1])
-    moved = np.abs(place) > margin * _SE_MEDIAN
+    moved = np.abs(place) > margin * _SE_MEDIAN * np.maximum(width, 1.0)
     wider = width > 1 + margin * _SE_MAD
     if not (moved.any() or wider.any()):
         return None

@@ -77,10 +77,14 @@ class Samples:
         """Both, copied and thinned again: what a stream of batches keeps."""
         number = np.concatenate([self.number, other.number])
         parts = [part.X[part.rows] for part in (self, other)]
-        stack = sparse.vstack if sparse.issparse(parts[0]) else np.concatenate
+        rows: Any
+        if any(sparse.issparse(part) for part in parts):
+            rows = sparse.vstack([sparse.csr_array(part) for part in parts])
+        else:
+            rows = np.concatenate(parts)
         kept = _kept(number)
         return Samples(
-            stack(parts)[kept],
+            rows[kept],
             np.arange(len(kept)),
             np.concatenate([self.codes, other.codes])[kept],
             np.concatenate([self.weight, other.weight])[kept],

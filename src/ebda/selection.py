@@ -10,10 +10,10 @@ spread within the classes:
 The candidates are then added up into one linear rule, each in units of its own
 held-out spread, with the probability of being the best as its weight: d is normal
 about its estimate, with the covariance that the samples' influence on it shows. That
-is steadier than to take the best alone (Efron 2014), and needs no constant. Where
-features are taken to be independent the posterior mean under the theoretical null has
-the preference: it is the best estimate by theory, so any other has to be better by one
-standard error. Beside factors there is no such theorem, and all are equal.
+is steadier than to take the best alone (Efron 2014), and needs no constant. One
+candidate has the preference, and any other has to be better by a standard error: the
+posterior mean under the theoretical null, with factors where there are any. It is the
+best estimate where the model holds.
 
 The held-out scores of the combined rule also say how far its scores can be believed:
 their slope in a logistic regression is the calibration of the probabilities, by
@@ -36,7 +36,7 @@ from ebda.linear_rule import LinearRule
 from ebda.moments import ClassMoments
 from ebda.samples import Samples
 
-N_FOLDS = 5
+N_FOLDS = 10
 # Fewer held-out samples than this tell too little to choose by.
 _LEAST_HELD_OUT = 10
 # Draws of the separations that the weights are counted from.
@@ -98,7 +98,11 @@ class Selection:
         return float(self.weight[mine].sum())
 
     def __str__(self) -> str:
-        lines = [f"{self.reason}"]
+        return f"{self.reason}\n{self.table()}"
+
+    def table(self) -> str:
+        """A line for each candidate."""
+        lines = []
         for (covariance, shrinkage), w, d, se in zip(
             self.candidates, self.weight, self.separation, self.error, strict=True
         ):
@@ -250,21 +254,19 @@ def separation(held_out: HeldOut) -> tuple[FloatArray, FloatArray, FloatArray]:
     return d, spread, influence / np.sqrt(np.maximum(w, 1e-300))
 
 
-def weights(
-    d: FloatArray, covariance: FloatArray, names: list[Name], independent: list[bool]
-) -> FloatArray:
+def weights(d: FloatArray, covariance: FloatArray, preferred: int) -> FloatArray:
     """Probability that each candidate separates best, by drawing from the normal law.
 
-    >>> weights(np.array([1.0, 0.0]), np.diag([0.01, 0.01]),
-    ...         [("diagonal", "mean"), ("factor", "mean")], [True, False])
+    The others are handicapped by one standard error of their distance to the
+    `preferred` one.
+
+    >>> weights(np.array([1.0, 0.0]), np.diag([0.01, 0.01]), preferred=1)
     array([1., 0.])
     """
-    judged = d.copy()
-    for i, (kind, shrinkage) in enumerate(names):
-        if independent[i] and shrinkage != "mean" and (kind, "mean") in names:
-            j = names.index((kind, "mean"))
-            apart = covariance[i, i] + covariance[j, j] - 2 * covariance[i, j]
-            judged[i] -= np.sqrt(max(apart, 0.0))
+    own = np.diag(covariance)
+    apart = own + own[preferred] - 2 * covariance[preferred]
+    judged = d - np.sqrt(np.maximum(apart, 0.0))
+    judged[preferred] = d[preferred]
     value, vector = np.linalg.eigh(covariance)
     root = vector * np.sqrt(np.maximum(value, 0.0))
     normal = np.random.RandomState(0).standard_normal((_DRAWS, len(d)))
@@ -318,7 +320,6 @@ def select(
     recipe: Recipe,
     samples: Samples,
     key: FloatArray,
-    independent: list[bool],
     n_classes: int,
     least: int,
     seed: int,
@@ -334,8 +335,6 @@ def select(
         The training data.
     key : ndarray
         A number for each sample, equal for equal samples.
-    independent : list of bool
-        Whether each candidate takes features to be independent.
     n_classes : int
         Number of classes.
     least : int
@@ -351,14 +350,13 @@ def select(
     if len(np.unique(key[held])) < _LEAST_HELD_OUT or (
         len(np.unique(samples.codes[held])) < 2
     ):
-        chosen = ("factor", "mean")
-        chosen = chosen if chosen in names else names[0]
+        chosen = names[_preferred(names)]
         reason = "Too few samples to compare rules on parts of them; the usual choice."
         return Selection.without_folds(names, chosen, reason), np.ones(len(names))
     held_out = held_out_scores(recipe, samples, folds, n_classes, run)
     d, spread, influence = separation(held_out)
     covariance = influence @ influence.T
-    weight = weights(d, covariance, names, independent)
+    weight = weights(d, covariance, _preferred(names))
     spread = np.where(spread > 0, spread, 1.0)
     combined = np.tensordot(weight / spread, held_out.scores, 1)
     counts = np.bincount(held_out.codes, weights=held_out.weight, minlength=n_classes)
@@ -378,6 +376,11 @@ def select(
         held_out.codes,
     )
     return selection, spread
+
+
+def _preferred(names: list[Name]) -> int:
+    """The posterior mean with factors, or the first where there are none."""
+    return names.index(("factor", "mean")) if ("factor", "mean") in names else 0
 
 
 def combine(

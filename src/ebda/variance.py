@@ -11,10 +11,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import digamma, polygamma
+from scipy.special import digamma, gammaincinv, polygamma
 
 from ebda.arrays import FloatArray
 from ebda.moments import ClassMoments
+
+# A standard deviation this small against the mean is the rounding error of a constant.
+ROUNDING = 16 * np.finfo(np.float64).eps
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,16 +143,18 @@ def variance_prior(s2: FloatArray, df: float) -> VariancePrior:
     e -= digamma(df / 2) - np.log(df / 2)
     middle = np.median(e)
     reach = 5 * 1.4826 * np.median(np.abs(e - middle))
+    # With few degrees of freedom chance alone reaches far down.
+    by_chance = np.log(gammaincinv(df / 2, 0.5) / gammaincinv(df / 2, 1e-7))
     wild_above = np.inf
     if reach > 0:
-        tame = np.abs(e - middle) <= reach
+        tame = (e <= middle + reach) & (e >= middle - reach - by_chance)
         if not tame.all():
             wild_above = float(np.exp(middle + reach + digamma(df / 2)) * 2 / df)
             e = e[tame]
     centre = float(e.mean())
     excess = float(e.var(ddof=1) - polygamma(1, df / 2))
     if excess <= 0:
-        return VariancePrior(np.inf, np.exp(centre), wild_above)
+        return VariancePrior(np.inf, float(np.exp(centre)), wild_above)
     d0 = 2 * trigamma_inverse(excess)
     log_s0 = centre + float(digamma(d0 / 2)) - np.log(d0 / 2)
     return VariancePrior(d0, float(np.exp(log_s0)), wild_above)
@@ -158,8 +163,8 @@ def variance_prior(s2: FloatArray, df: float) -> VariancePrior:
 def trigamma_inverse(x: float) -> float:
     """y with ``psi'(y) = x``, by Newton's method on ``1 / psi'`` (limma's way).
 
-    The function is convex and nearly linear, and the start lies below the root, so
-    that the iteration climbs to it.
+    The function is convex and nearly linear, and the start lies above the root, so
+    that the iteration comes down to it.
 
     >>> round(trigamma_inverse(float(polygamma(1, 3.5))), 12)
     3.5
@@ -187,7 +192,10 @@ def moderated(moments: ClassMoments) -> Variance:
     """
     plain = pooled(moments)
     df = plain.degrees_of_freedom
-    prior = variance_prior(plain.within, df)
+    # The rounding error of a constant is no variance (see ebda.contrasts).
+    tiny = ROUNDING * np.abs(moments.means).max(axis=0)
+    known = np.where(plain.within > tiny**2, plain.within, 0.0)
+    prior = variance_prior(known, df)
     within = prior.shrink(plain.within, df)
     return Variance(within, within[None, :], df + prior.degrees_of_freedom)
 

@@ -46,12 +46,19 @@ def run(options: argparse.Namespace) -> None:
         f"{train.sum()} training and {test.sum()} test samples, "
         f"{' against '.join(golub.target_names)}."
     )
+    data = np.sign(golub.data) * np.log1p(np.abs(golub.data))
     start = time.perf_counter()
-    model = EBClassifier().fit(golub.data[train], golub.target[train])
+    model = EBClassifier().fit(data[train], golub.target[train])
     fitted = time.perf_counter() - start
-    predicted = model.predict(golub.data[test])
-    print(f"Fitted EBClassifier() in {fitted:.2f} s, without tuning.\n")
+    predicted = model.predict(data[test])
+    print(
+        f"Fitted EBClassifier() to the logarithms in {fitted:.2f} s, without tuning: "
+        f"{model.n_factors_} common factors within the classes.\n"
+    )
     print(confusion_table(golub.target[test], predicted, model.classes_))
+    print()
+    print("What was compared inside the training samples, and its share in the rule:")
+    print(model.selection_.table())
     print()
     print(describe_prior(model.prior_))
     print()
@@ -76,7 +83,7 @@ def describe_prior(prior: Any) -> str:
     """The fitted prior in words."""
     lines = [
         "The fitted prior: what the genes' normalised differences between the "
-        "classes really are.",
+        "classes really are,\nbeside the common factors.",
         f"  {prior.pi0:6.1%} of the genes do not differ;",
     ]
     lines += [
@@ -90,15 +97,18 @@ def describe_prior(prior: Any) -> str:
 
 
 def gene_table(model: EBClassifier, names: Any, top: int) -> str:
-    """The genes with the largest posterior mean, by name."""
-    order = np.argsort(-np.abs(model.posterior_mean_), kind="stable")[:top]
+    """The genes with the strongest evidence, by name."""
+    ranking = model.ranking_
+    order = ranking.order[:top]
     lines = [
-        f"The {len(order)} strongest genes (positive: higher in {model.classes_[1]}):",
-        "  gene                     z   posterior mean   P(zero)",
+        f"{np.count_nonzero(ranking.selected())} genes differ with a false discovery "
+        f"rate of 5 %. The first {len(order)} (positive: higher in "
+        f"{model.classes_[1]}):",
+        "  gene                     z   posterior mean   P(zero)   q-value",
     ]
     lines += [
-        f"  {names[j]:<18}{model.z_[j]:>8.2f}{model.posterior_mean_[j]:>17.2f}"
-        f"{model.prob_zero_[j]:>10.2g}"
+        f"  {names[j]:<18}{ranking.z[j]:>8.2f}{ranking.posterior_mean[j]:>17.2f}"
+        f"{ranking.prob_zero[j]:>10.2g}{ranking.q_value[j]:>10.2g}"
         for j in order
     ]
     return "\n".join(lines)

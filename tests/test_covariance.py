@@ -1,0 +1,312 @@
+"""Covariances: against explicit matrices, there and back, and when they stand aside."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ebda.contrasts import Contrasts, class_contrasts
+from ebda.covariance import (
+    COVARIANCES,
+    NEEDS_SAMPLES,
+    Covariance,
+    Decorrelated,
+    Diagonal,
+    FactorCovariance,
+    NeighbourCovariance,
+)
+from ebda.datasets import make_factor_classes, make_two_class
+from ebda.factors import Factors
+from ebda.moments import ClassMoments, class_moments
+from ebda.samples import Samples
+from ebda.variance import pooled
+
+P = 30
+
+
+def factor_covariance(k: int = 2, p: int = P, seed: int = 0) -> FactorCovariance:
+    rng = np.random.default_rng(seed)
+    loadings = rng.uniform(-0.8, 0.8, size=(p, k)) / np.sqrt(k)
+    specific = 1 - (loadings**2).sum(axis=1)
+    variance = rng.uniform(0.1, 10.0, p)
+    return FactorCovariance(variance, Factors(loadings, specific))
+
+
+def neighbour_covariance(rho: float = 0.9) -> NeighbourCovariance:
+    variance = np.random.default_rng(1).uniform(0.1, 10.0, P)
+    constant = np.zeros(P, dtype=bool)
+    constant[[0, 7, 8, P - 1]] = True
+    variance[constant] = 1.0
+    return NeighbourCovariance(variance, rho, constant)
+
+
+def correlation_of(covariance: Covariance) -> np.ndarray:
+    """The explicit matrix; constants, which have no noise, as if independent."""
+    match covariance:
+        case FactorCovariance():
+            L = covariance.factors.loadings
+            return L @ L.T + np.diag(covariance.factors.specific)
+        case NeighbourCovariance():
+            varying = np.flatnonzero(~covariance.constant)
+            place = np.arange(len(varying))
+            R = np.eye(len(covariance.constant))
+            R[np.ix_(varying, varying)] = covariance.rho ** np.abs(
+                np.subtract.outer(place, place)
+            )
+            return R
+        case Diagonal():
+            return np.eye(len(covariance.variance))
+    raise TypeError
+
+
+MODELS: dict[str, Any] = {
+    "diagonal": lambda: Diagonal(np.random.default_rng(2).uniform(0.1, 10.0, P)),
+    "factor": factor_covariance,
+    "four factors": lambda: factor_covariance(k=4, seed=3),
+    "neighbours": neighbour_covariance,
+    "against each other": lambda: neighbour_covariance(-0.6),
+}
+model = pytest.mark.parametrize("name", MODELS)
+
+
+def constants_of(covariance: Covariance) -> np.ndarray:
+    return getattr(covariance, "constant", np.zeros(P, dtype=bool))
+
+
+@model
+@pytest.mark.parametrize("rows", [1, 3])
+def test_solve_is_the_inverse_of_the_explicit_matrix(name: str, rows: int) -> None:
+    covariance = MODELS[name]()
+    scale = np.sqrt(covariance.variance)
+    sigma = correlation_of(covariance) * np.outer(scale, scale)
+    d = np.random.default_rng(4).normal(size=(rows, P))
+    d[:, constants_of(covariance)] = 0.0
+    want = np.linalg.solve(sigma, d.T).T
+    np.testing.assert_allclose(covariance.solve(d.copy()), want, rtol=1e-9, atol=1e-9)
+
+
+@model
+def test_there_and_back(name: str) -> None:
+    covariance = MODELS[name]()
+    z = np.random.default_rng(5).normal(size=(2, P))
+    z[:, constants_of(covariance)] = 0.0
+    before = z.copy()
+    values = covariance.decorrelate(z)
+    if isinstance(covariance, FactorCovariance):  # without the shrinkage of g
+        L, psi = covariance.factors.loadings, covariance.factors.specific
+        weighted = L / psi[:, None]
+        g = np.linalg.solve(L.T @ weighted, weighted.T @ z.T).T
+        values = Decorrelated(values.z, g)
+    np.testing.assert_allclose(covariance.restore(values.z, values), z, atol=1e-10)
+    np.testing.assert_array_equal(z, before)
+
+
+def test_diagonal_leaves_contrasts_alone() -> None:
+    z = np.random.default_rng(6).normal(size=(2, P))
+    covariance = Diagonal(np.ones(P))
+    values = covariance.decorrelate(z)
+    np.testing.assert_array_equal(values.z, z)
+    np.testing.assert_array_equal(covariance.restore(z, values), z)
+    slope = np.random.default_rng(7).random((2, P))
+    np.testing.assert_allclose(values.divergence(slope), slope.sum(axis=1))
+
+
+@pytest.mark.parametrize("rho", [-0.6, 0.9])
+def test_neighbours_leave_white_noise(rho: float) -> None:
+    covariance = neighbour_covariance(rho)
+    varying = ~covariance.constant
+    W = covariance.decorrelate(np.eye(P)).z.T  # rows are inputs
+    noise = W @ correlation_of(covariance) @ W.T
+    np.testing.assert_allclose(noise, np.diag(varying.astype(float)), atol=1e-10)
+
+
+@pytest.mark.parametrize("k", [1, 4])
+def test_factors_leave_white_noise_but_for_their_own_directions(k: int) -> None:
+    covariance = factor_covariance(k)
+    A = covariance.decorrelate(np.eye(P)).z.T  # rows are inputs
+    noise = A @ correlation_of(covariance) @ A.T
+    # I less a projection on the k directions that g was fitted to.
+    lost = np.eye(P) - noise
+    np.testing.assert_allclose(lost @ lost, lost, atol=1e-10)
+    assert np.trace(lost) == pytest.approx(k)
+    L, psi = covariance.factors.loadings, covariance.factors.specific
+    np.testing.assert_allclose(A @ L, 0.0, atol=1e-10)
+    np.testing.assert_allclose(lost @ (L.T / np.sqrt(psi)).T, (L.T / np.sqrt(psi)).T)
+
+
+@pytest.mark.parametrize("name", ["factor", "neighbours"])
+def test_noise_of_the_model_comes_out_white_and_effects_stay(name: str) -> None:
+    rng = np.random.default_rng(8)
+    p, n = 200, 4000
+    covariance: Covariance = (
+        factor_covariance(p=p)
+        if name == "factor"
+        else NeighbourCovariance(np.ones(p), 0.9, np.zeros(p, dtype=bool))
+    )
+    eta = np.zeros(p)
+    eta[::20] = 5.0
+    root = np.linalg.cholesky(correlation_of(covariance))
+    values = covariance.decorrelate(eta + rng.normal(size=(n, p)) @ root.T)
+    empirical = np.cov(values.z.T)
+    assert np.abs(empirical - np.eye(p)).max() < 0.12  # 5 standard errors and P
+    assert np.mean(np.diag(empirical)) == pytest.approx(1.0, abs=0.02)
+    want = covariance.decorrelate(eta[None, :]).z[0]
+    np.testing.assert_allclose(values.z.mean(axis=0), want, atol=5 / np.sqrt(n))
+
+
+def test_a_difference_of_factors_is_kept_as_far_as_it_is_no_chance() -> None:
+    covariance = factor_covariance(k=2)
+    L = covariance.factors.loadings
+    for size, kept in [(0.9, 0.0), (2.0, 0.5), (100.0, 1 - 2 / 1e4)]:
+        g = size * np.array([[0.6, 0.8]])
+        values = covariance.decorrelate(g @ L.T)
+        np.testing.assert_allclose(values.z, 0.0, atol=1e-10)
+        np.testing.assert_allclose(values.common, kept * g, atol=1e-9)
+        back = covariance.restore(values.z, values)
+        np.testing.assert_allclose(back, kept * g @ L.T, atol=1e-9)
+
+
+def test_no_difference_at_all_is_no_error() -> None:
+    values = factor_covariance().decorrelate(np.zeros((1, P)))
+    np.testing.assert_array_equal(values.z, 0.0)
+    np.testing.assert_array_equal(values.common, 0.0)
+    assert np.isfinite(values.divergence(np.ones((1, P)))).all()
+
+
+@pytest.mark.parametrize("common", [0.0, 1.5, 8.0], ids=["chance", "some", "much"])
+@model
+def test_the_divergence_is_that_of_the_estimate(name: str, common: float) -> None:
+    covariance = MODELS[name]()
+    varying = np.flatnonzero(~constants_of(covariance))
+    z = 2 * np.random.default_rng(9).normal(size=(1, P))
+    z[:, constants_of(covariance)] = 0.0
+    if isinstance(covariance, FactorCovariance):
+        L = covariance.factors.loadings
+        weighted = L / covariance.factors.specific[:, None]
+        g = np.linalg.solve(L.T @ weighted, weighted.T @ z[0])
+        # Make |g|^2 this many times the number of factors.
+        z += g * (np.sqrt(common * len(g) / (g @ g)) - 1) @ L.T
+
+    def eta(z: np.ndarray) -> np.ndarray:
+        values = covariance.decorrelate(z)
+        return covariance.restore(values.z - np.tanh(values.z), values)[0]
+
+    step, want = 1e-5, 0.0
+    for j in varying:
+        above, below = z.copy(), z.copy()
+        above[0, j] += step
+        below[0, j] -= step
+        want += (eta(above)[j] - eta(below)[j]) / (2 * step)
+    values = covariance.decorrelate(z)
+    slope = np.tanh(values.z) ** 2
+    slope[:, constants_of(covariance)] = 0.0
+    np.testing.assert_allclose(values.divergence(slope), [want], rtol=1e-6)
+
+
+def test_stein_s_identity_holds_for_the_factor_part() -> None:
+    """E noise' R^-1 eta(z) is the mean divergence."""
+    rng = np.random.default_rng(10)
+    covariance = factor_covariance(k=4)
+    R = correlation_of(covariance)
+    noise = rng.normal(size=(50_000, P)) @ np.linalg.cholesky(R).T
+    z = noise + np.array([1.0, 0.5, -0.5, 0.2]) @ covariance.factors.loadings.T
+    values = covariance.decorrelate(z)
+    zero = np.zeros_like(z)
+    product = np.sum(noise @ np.linalg.inv(R) * covariance.restore(zero, values), 1)
+    error = np.std(product) / np.sqrt(len(product))
+    got = np.mean(values.divergence(zero))
+    assert got == pytest.approx(np.mean(product), abs=4 * error)
+
+
+def test_without_factors_or_correlation_all_are_the_diagonal() -> None:
+    variance = np.random.default_rng(11).uniform(0.1, 10.0, P)
+    d = np.random.default_rng(12).normal(size=(2, P))
+    want = Diagonal(variance).solve(d.copy())
+    weak = FactorCovariance(variance, Factors(np.full((P, 1), 1e-9), np.ones(P)))
+    apart = NeighbourCovariance(variance, 0.0, np.zeros(P, dtype=bool))
+    for covariance in (weak, apart):
+        np.testing.assert_allclose(covariance.solve(d.copy()), want, rtol=1e-9)
+    np.testing.assert_array_equal(apart.decorrelate(d).z, d)
+
+
+@given(seed=st.integers(0, 1000), k=st.integers(1, 4))
+def test_solve_is_symmetric_and_positive(seed: int, k: int) -> None:
+    covariance = factor_covariance(k, seed=seed)
+    inverse = covariance.solve(np.eye(P))
+    np.testing.assert_allclose(inverse, inverse.T, atol=1e-9)
+    assert np.linalg.eigvalsh(inverse)[0] > 0
+
+
+def estimated(
+    name: str, X: np.ndarray, codes: np.ndarray
+) -> tuple[Covariance, Contrasts, ClassMoments]:
+    moments = class_moments(X, codes, int(codes.max()) + 1)
+    contrasts = class_contrasts(moments, pooled(moments))
+    samples = Samples.of(X, codes, None)
+    return COVARIANCES[name](moments, contrasts, samples), contrasts, moments
+
+
+def autoregressive(rho: float, p: int = 2000) -> tuple[np.ndarray, np.ndarray]:
+    sim = make_two_class(20, p, n_signals=20, rho=rho, random_state=0)
+    return sim.data, (sim.target == "b").astype(int)
+
+
+def test_neighbours_are_used_from_a_correlation_of_eight_tenths() -> None:
+    strong, contrasts, _ = estimated("neighbours", *autoregressive(0.9))
+    assert isinstance(strong, NeighbourCovariance)
+    assert strong.rho == pytest.approx(0.9, abs=0.03)
+    np.testing.assert_array_equal(strong.variance, contrasts.variance)
+    for rho in (0.0, 0.5, 0.7):
+        weak, contrasts, _ = estimated("neighbours", *autoregressive(rho))
+        assert isinstance(weak, Diagonal)
+        np.testing.assert_array_equal(weak.variance, contrasts.variance)
+
+
+def test_features_without_an_order_have_no_neighbours() -> None:
+    X, codes = autoregressive(0.95)
+    shuffled = X[:, np.random.default_rng(13).permutation(X.shape[1])]
+    assert isinstance(estimated("neighbours", shuffled, codes)[0], Diagonal)
+    common = X[:, ::50] + 10 * np.random.default_rng(14).normal(size=(len(X), 1))
+    assert isinstance(estimated("neighbours", common, codes)[0], Diagonal)
+
+
+@pytest.mark.parametrize("every", [20, 10, 3])
+def test_constants_do_not_hide_the_order(every: int) -> None:
+    X, codes = autoregressive(0.95)
+    constant = np.arange(X.shape[1]) % every == 1
+    without = estimated("neighbours", X[:, ~constant], codes)[0]
+    assert isinstance(without, NeighbourCovariance)
+    X[:, constant] = 0.1
+    got = estimated("neighbours", X, codes)[0]
+    assert isinstance(got, NeighbourCovariance)
+    np.testing.assert_array_equal(got.constant, constant)
+    assert got.rho == pytest.approx(without.rho, abs=0.02)
+
+
+def test_factors_are_used_where_there_are_some() -> None:
+    sim = make_factor_classes(n_features=1500, n_test=2, random_state=0)
+    codes = (sim.target == "b").astype(int)
+    got, contrasts, _ = estimated("factor", sim.data, codes)
+    assert isinstance(got, FactorCovariance)
+    assert got.n_factors == 3
+    np.testing.assert_array_equal(got.variance, contrasts.variance)
+    independent = np.random.default_rng(15).normal(size=sim.data.shape)
+    none, contrasts, _ = estimated("factor", independent, codes)
+    assert isinstance(none, Diagonal)
+    np.testing.assert_array_equal(none.variance, contrasts.variance)
+
+
+@pytest.mark.parametrize("name", COVARIANCES)
+def test_those_that_need_samples_say_so(name: str) -> None:
+    X, codes = autoregressive(0.9, p=50)
+    _, contrasts, moments = estimated("diagonal", X, codes)
+    if name in NEEDS_SAMPLES:
+        with pytest.raises(ValueError, match=f"'{name}' needs the samples"):
+            COVARIANCES[name](moments, contrasts, None)
+    else:
+        got = COVARIANCES[name](moments, contrasts, None)
+        np.testing.assert_array_equal(got.variance, contrasts.variance)

@@ -1,0 +1,129 @@
+"""Autoregression along the features: whitening, and the correlation of neighbours."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import ebda.samples
+from ebda.datasets import make_two_class
+from ebda.moments import class_moments
+from ebda.neighbours import neighbour_correlation, transposed, unwhiten, whiten
+from ebda.samples import Samples
+from ebda.variance import pooled
+
+RHO = [-0.95, -0.3, 0.0, 0.5, 0.9, 0.999]
+
+
+def autoregression(p: int, rho: float) -> np.ndarray:
+    return rho ** np.abs(np.subtract.outer(np.arange(p), np.arange(p)))
+
+
+def correlation_of(
+    X: np.ndarray, codes: np.ndarray, weight: np.ndarray | None = None
+) -> float:
+    moments = class_moments(X, codes, int(codes.max()) + 1, weight)
+    samples = Samples.of(X, codes, weight)
+    return neighbour_correlation(samples, moments.means, pooled(moments).within)
+
+
+def autoregressive(
+    n: int, p: int, rho: float, seed: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Two classes that differ, in features of any unit."""
+    sim = make_two_class(n, p, n_signals=p // 10, rho=rho, random_state=seed)
+    unit = np.random.default_rng(seed).uniform(0.1, 10.0, p)
+    return sim.data * unit, (sim.target == "b").astype(int)
+
+
+@pytest.mark.parametrize("rho", RHO)
+@pytest.mark.parametrize("p", [1, 2, 7])
+def test_whitening_is_a_root_of_the_inverse_of_the_correlation(
+    rho: float, p: int
+) -> None:
+    W = whiten(np.eye(p), rho).T  # rows are inputs
+    np.testing.assert_allclose(W.T @ W @ autoregression(p, rho), np.eye(p), atol=1e-9)
+    np.testing.assert_allclose(W @ autoregression(p, rho) @ W.T, np.eye(p), atol=1e-9)
+    np.testing.assert_allclose(transposed(np.eye(p), rho).T, W.T, atol=1e-12)
+    np.testing.assert_allclose(unwhiten(np.eye(p), rho).T @ W, np.eye(p), atol=1e-9)
+
+
+@given(
+    rho=st.floats(-1.5, 1.5),
+    rows=st.integers(1, 3),
+    p=st.integers(1, 30),
+    seed=st.integers(0, 1000),
+)
+def test_unwhitening_undoes_whitening(rho: float, rows: int, p: int, seed: int) -> None:
+    z = np.random.default_rng(seed).normal(size=(rows, p))
+    before = z.copy()
+    np.testing.assert_allclose(unwhiten(whiten(z, rho), rho), z, atol=1e-10)
+    np.testing.assert_allclose(whiten(unwhiten(z, rho), rho), z, atol=1e-10)
+    # <W z, z> = <z, W' z>
+    products = [np.sum(f(z, rho) * z) for f in (whiten, transposed)]
+    assert products[0] == pytest.approx(products[1], rel=1e-9, abs=1e-9)
+    np.testing.assert_array_equal(z, before)
+
+
+def test_without_correlation_nothing_happens() -> None:
+    z = np.random.default_rng(0).normal(size=(2, 9))
+    for function in (whiten, unwhiten, transposed):
+        np.testing.assert_array_equal(function(z, 0.0), z)
+
+
+@pytest.mark.parametrize("rho", [0.0, 0.5, 0.9])
+@pytest.mark.parametrize("n", [4, 25])
+def test_the_correlation_of_neighbours_is_recovered(rho: float, n: int) -> None:
+    got = correlation_of(*autoregressive(n, 3000, rho, seed=n))
+    assert got == pytest.approx(rho, abs=0.03 if n > 4 else 0.07)
+
+
+def test_a_permutation_of_the_features_takes_it_away() -> None:
+    X, codes = autoregressive(20, 3000, 0.9, seed=1)
+    shuffled = X[:, np.random.default_rng(1).permutation(3000)]
+    assert abs(correlation_of(shuffled, codes)) < 0.03
+
+
+@pytest.mark.parametrize("loading", [0.5, 0.95])
+@pytest.mark.parametrize("signs", [False, True], ids=["of one sign", "of both"])
+def test_common_factors_are_no_neighbourhood(loading: float, signs: bool) -> None:
+    rng = np.random.default_rng(3)
+    n, p = 40, 2000
+    loadings = loading * (rng.choice([-1.0, 1.0], p) if signs else np.ones(p))
+    X = np.outer(rng.normal(size=n), loadings)
+    X += np.sqrt(1 - loading**2) * rng.normal(size=(n, p))
+    assert abs(correlation_of(X, np.arange(n) % 2)) < 0.05
+
+
+def test_neighbours_with_a_common_factor_stand_out_from_it() -> None:
+    X, codes = autoregressive(30, 3000, 0.9, seed=2)
+    X /= X.std(axis=0)
+    X += np.random.default_rng(2).normal(size=(len(X), 1))
+    # Half of the variance is common: 0.5 + 0.5 * 0.9 less 0.5.
+    assert correlation_of(X, codes) == pytest.approx(0.45, abs=0.05)
+
+
+def test_a_weight_is_a_number_of_equal_rows() -> None:
+    X, codes = autoregressive(8, 200, 0.8, seed=4)
+    times = np.random.default_rng(4).integers(1, 4, len(X))
+    want = correlation_of(np.repeat(X, times, axis=0), np.repeat(codes, times))
+    got = correlation_of(X, codes, times.astype(float))
+    assert got == pytest.approx(want, rel=1e-10)
+
+
+def test_tiles_change_the_estimate_by_their_borders_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    X, codes = autoregressive(20, 3000, 0.9, seed=5)
+    want = correlation_of(X, codes)
+    monkeypatch.setattr(ebda.samples, "_TILE_ELEMENTS", 40 * 250)
+    assert correlation_of(X, codes) == pytest.approx(want, abs=0.03)
+
+
+@pytest.mark.parametrize("p", [1, 2, 3])
+def test_too_few_features_have_no_order(p: int) -> None:
+    got = correlation_of(*autoregressive(10, p, 0.9, seed=6))
+    assert np.isfinite(got)
+    assert p > 2 or got == 0.0

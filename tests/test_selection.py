@@ -1,0 +1,670 @@
+"""The choice of the rule: folds, separation, weights, calibration, and the whole."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.optimize import minimize
+from scipy.special import log_softmax, softmax
+from scipy.stats import norm
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
+
+import ebda.samples
+from ebda import EBClassifier
+from ebda.baselines import IndependenceRule
+from ebda.datasets import load_khan, make_factor_classes, make_two_class
+from ebda.linear_rule import LinearRule
+from ebda.priors import DiscretePrior
+from ebda.samples import Samples
+from ebda.selection import (
+    N_FOLDS,
+    HeldOut,
+    Selection,
+    assign_folds,
+    combine,
+    logistic_slope,
+    separation,
+    size_of,
+    weights,
+)
+
+MODEL = (
+    "coef_",
+    "intercept_",
+    "z_",
+    "posterior_mean_",
+    "prob_zero_",
+    "class_prior_",
+    "n_factors_",
+)
+
+
+def factor_data(
+    n: tuple[int, ...] = (22, 18), p: int = 300, seed: int = 0
+) -> tuple[np.ndarray, np.ndarray]:
+    """Classes with two strong common factors and a few differences."""
+    rng = np.random.default_rng(seed)
+    y = np.repeat(np.arange(len(n)), n)
+    X = rng.normal(size=(len(y), p))
+    X += rng.normal(size=(len(y), 2)) @ rng.normal(scale=0.7, size=(2, p))
+    for k in range(1, len(n)):
+        X[y == k, 20 * k : 20 * k + 20] += 0.8
+    # Rows in any order: folds and streams must not depend on it.
+    order = rng.permutation(len(y))
+    return X[order], y[order]
+
+
+def assert_same_model(a: EBClassifier, b: EBClassifier, rtol: float) -> None:
+    np.testing.assert_array_equal(a.classes_, b.classes_)
+    for name in MODEL:
+        first, second = np.asarray(getattr(a, name)), np.asarray(getattr(b, name))
+        atol = rtol * np.abs(first).max()
+        np.testing.assert_allclose(second, first, rtol=rtol, atol=atol, err_msg=name)
+    for name in ("weight", "separation", "error", "slope"):
+        np.testing.assert_allclose(
+            getattr(b.selection_, name),
+            getattr(a.selection_, name),
+            rtol=rtol,
+            atol=rtol,
+            err_msg=name,
+        )
+
+
+def held_out(
+    n: tuple[int, ...], n_rules: int = 2, seed: int = 0, weighted: bool = False
+) -> HeldOut:
+    rng = np.random.default_rng(seed)
+    codes = np.repeat(np.arange(len(n)), n)
+    width = 1 if len(n) == 2 else len(n)
+    scores = rng.normal(scale=2.0, size=(n_rules, len(codes), width))
+    own = codes[:, None] == (np.arange(width) if width > 1 else 1)
+    scores += np.linspace(1.5, 3.0, n_rules)[:, None, None] * own
+    weight = rng.integers(1, 4, len(codes)) if weighted else np.ones(len(codes))
+    order = rng.permutation(len(codes))
+    return HeldOut(scores[:, order], codes[order], weight[order].astype(float))
+
+
+# Folds
+
+
+def test_folds_are_stratified_and_even() -> None:
+    codes = np.repeat([0, 1, 2], [23, 11, 6])
+    key = np.random.default_rng(0).normal(size=40)
+    folds = assign_folds(key, codes, least=1, seed=3, n_folds=5)
+    assert np.bincount(folds).tolist() == [8] * 5
+    for k in range(3):
+        share = np.bincount(folds[codes == k], minlength=5)
+        assert share.max() - share.min() <= 1
+
+
+def test_folds_do_not_depend_on_the_order_of_the_samples() -> None:
+    rng = np.random.default_rng(1)
+    codes, key = np.repeat([0, 1], [13, 20]), rng.normal(size=33)
+    folds = assign_folds(key, codes, 1, seed=0)
+    for _ in range(5):
+        order = rng.permutation(33)
+        again = assign_folds(key[order], codes[order], 1, seed=0)
+        np.testing.assert_array_equal(again, folds[order])
+    assert (assign_folds(key, codes, 1, seed=1) != folds).any()
+
+
+def test_equal_samples_share_a_fold() -> None:
+    rng = np.random.default_rng(2)
+    codes, key = np.repeat([0, 1], 10), rng.normal(size=20)
+    folds = assign_folds(key, codes, 1, seed=0)
+    times = rng.integers(1, 4, 20)
+    repeated = assign_folds(np.repeat(key, times), np.repeat(codes, times), 1, seed=0)
+    np.testing.assert_array_equal(repeated, np.repeat(folds, times))
+
+
+def test_small_classes_are_never_held_out() -> None:
+    codes = np.repeat([0, 1, 2], [12, 2, 3])
+    key = np.arange(17.0)
+    assert (assign_folds(key, codes, 2, seed=0) >= 0).tolist() == [True] * 12 + [
+        False
+    ] * 2 + [True] * 3
+    # Equal samples count once.
+    key[14:] = 14.0
+    assert (assign_folds(key, codes, 2, seed=0)[14:] == -1).all()
+
+
+# Separation
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n", [(14, 9), (10, 7, 8, 5)])
+def test_separation_equals_a_direct_computation(
+    n: tuple[int, ...], weighted: bool
+) -> None:
+    held = held_out(n, 3, weighted=weighted)
+    S, codes, w = held.scores, held.codes, held.weight
+    d, spread, _ = separation(held)
+    for m in range(3):
+        squares = 0.0
+        for i in range(len(codes)):
+            for c in range(S.shape[2]):
+                same = codes == codes[i]
+                mean = np.average(S[m, same, c], weights=w[same])
+                squares += w[i] * (S[m, i, c] - mean) ** 2 / S.shape[2]
+        direct = np.sqrt(squares / (w.sum() - len(n)))
+        distance = 0.0
+        for k in [1] if len(n) == 2 else range(len(n)):
+            own, c = codes == k, 0 if len(n) == 2 else k
+            gap = np.average(S[m, own, c], weights=w[own])
+            gap -= np.average(S[m, ~own, c], weights=w[~own])
+            distance += gap * (1.0 if len(n) == 2 else w[own].sum() / w.sum())
+        assert spread[m] == pytest.approx(direct, rel=1e-12)
+        assert d[m] == pytest.approx(distance / (2 * direct), rel=1e-12)
+
+
+def test_classes_that_are_not_held_out_take_no_part() -> None:
+    held = held_out((10, 7, 8, 5))
+    kept = held.codes != 2
+    d, spread, influence = separation(
+        HeldOut(held.scores[:, kept], held.codes[kept], held.weight[kept])
+    )
+    assert np.isfinite(d).all()
+    assert np.isfinite(influence).all()
+    assert (spread > 0).all()
+
+
+def test_separation_of_scores_without_spread_is_zero() -> None:
+    d, spread, influence = separation(
+        HeldOut(np.zeros((2, 8, 1)), np.repeat([0, 1], 4), np.ones(8))
+    )
+    assert (d == 0).all()
+    assert (spread == 0).all()
+    assert (influence == 0).all()
+
+
+@pytest.mark.parametrize(
+    ("n", "correlation"), [((200, 150), 0.9999), ((90,) * 4, 0.99)]
+)
+def test_influence_is_that_of_the_jackknife(
+    n: tuple[int, ...], correlation: float
+) -> None:
+    held = held_out(n)
+    d, _, influence = separation(held)
+    dropped = np.empty_like(influence)
+    for i in range(len(held.codes)):
+        rest = np.arange(len(held.codes)) != i
+        without = HeldOut(held.scores[:, rest], held.codes[rest], held.weight[rest])
+        dropped[:, i] = d - separation(without)[0]
+    for m in range(2):
+        assert np.corrcoef(dropped[m], influence[m])[0, 1] > correlation
+    found, direct = influence @ influence.T, dropped @ dropped.T
+    np.testing.assert_allclose(found, direct, atol=0.05 * direct.max())
+
+
+def test_weights_of_samples_are_frequencies() -> None:
+    held = held_out((14, 9), weighted=True)
+    times = held.weight.astype(int)
+    repeated = HeldOut(
+        np.repeat(held.scores, times, axis=1),
+        np.repeat(held.codes, times),
+        np.ones(times.sum()),
+    )
+    d, spread, influence = separation(held)
+    d2, spread2, influence2 = separation(repeated)
+    np.testing.assert_allclose(d, d2)
+    np.testing.assert_allclose(spread, spread2)
+    np.testing.assert_allclose(influence @ influence.T, influence2 @ influence2.T)
+
+
+def test_standard_error_is_that_of_repeated_samples() -> None:
+    rng = np.random.default_rng(5)
+    codes = np.repeat([0, 1], [40, 60])
+    found, stated = [], []
+    for _ in range(400):
+        scores = rng.normal(size=(1, 100, 1)) + 1.4 * codes[None, :, None]
+        d, _, influence = separation(HeldOut(scores, codes, np.ones(100)))
+        found.append(d[0])
+        stated.append(np.sqrt(influence[0] @ influence[0]))
+    assert np.mean(stated) == pytest.approx(np.std(found), rel=0.1)
+    assert np.mean(found) == pytest.approx(0.7, abs=0.02)
+
+
+# Weights of the candidates
+
+FOUR = [
+    ("diagonal", "mean"),
+    ("diagonal", "sparse"),
+    ("factor", "mean"),
+    ("factor", "sparse"),
+]
+
+
+def test_weights_are_probabilities_of_being_the_best() -> None:
+    """Any other than the preferred has to be better by a standard error."""
+    d, covariance = np.array([1.0, 1.1]), np.diag([0.01, 0.03])
+    for preferred, handicap in ((0, 1.0), (1, -1.0)):
+        w = weights(d, covariance, preferred)
+        assert w.sum() == pytest.approx(1)
+        assert w[1] == pytest.approx(norm.cdf(0.1 / 0.2 - handicap), abs=0.03)
+
+
+def test_weights_know_that_candidates_are_correlated() -> None:
+    covariance = 0.04 * np.array([[1.0, 0.999], [0.999, 1.0]])
+    assert weights(np.array([1.0, 1.05]), covariance, preferred=0)[1] > 0.99
+
+
+@pytest.mark.parametrize("preferred", [0, 2])
+@pytest.mark.parametrize("seed", range(5))
+def test_ties_go_to_the_first(seed: int, preferred: int) -> None:
+    """Where no fold has factors the candidates of two covariances are the same."""
+    rng = np.random.default_rng(seed)
+    influence = np.tile(0.03 * rng.normal(size=(2, 40)), (2, 1))
+    d = np.tile(rng.normal(1, 0.02, size=2), 2)
+    w = weights(d, influence @ influence.T, preferred)
+    assert w.sum() == pytest.approx(1)
+    np.testing.assert_array_equal(w[2:], 0.0)
+
+
+def test_the_same_rule_by_another_name_gets_no_weight() -> None:
+    sim = make_two_class(25, 500, 20, 1.0, random_state=0)
+    model = EBClassifier().fit(sim.data, sim.target)
+    assert model.n_factors_ == 0
+    assert model.selection_.weight_of("diagonal") == pytest.approx(1)
+
+
+# Calibration
+
+
+def overlapping(n: int, K: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Scores with logits 0.7 times them plus the log class probabilities."""
+    rng = np.random.default_rng(seed)
+    log_prior = np.log(np.arange(1.0, K + 1) / np.arange(1.0, K + 1).sum())
+    scores = rng.normal(scale=1.5, size=(n, 1 if K == 2 else K))
+    full = np.hstack([np.zeros((n, 1)), scores]) if K == 2 else scores
+    p = softmax(0.7 * full + log_prior, axis=1)
+    codes = (rng.uniform(size=(n, 1)) > np.cumsum(p, axis=1)).sum(axis=1)
+    return scores, np.minimum(codes, K - 1), log_prior
+
+
+def test_slope_is_that_of_a_logistic_regression() -> None:
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 2, 20_000)
+    scores = rng.normal(size=(20_000, 1)) + 0.8 * (codes[:, None] - 0.5)
+    weight = rng.integers(1, 3, 20_000).astype(float)
+    other = LogisticRegression(C=np.inf, fit_intercept=False, tol=1e-10)
+    other.fit(scores, codes, sample_weight=weight)
+    slope = logistic_slope(scores, codes, weight, np.log([0.5, 0.5]))
+    assert slope == pytest.approx(other.coef_[0, 0], rel=1e-3)
+
+
+@pytest.mark.parametrize("K", [2, 3])
+def test_slope_of_unequal_classes_is_the_maximum_of_the_likelihood(K: int) -> None:
+    scores, codes, log_prior = overlapping(20_000, K, seed=K)
+    full = np.hstack([np.zeros_like(scores), scores]) if K == 2 else scores
+
+    def loss(a: np.ndarray) -> float:
+        logits = a[0] * full + log_prior
+        return -float(log_softmax(logits, axis=1)[np.arange(20_000), codes].sum())
+
+    direct = minimize(loss, [1.0]).x[0]
+    slope = logistic_slope(scores, codes, np.ones(20_000), log_prior)
+    assert slope == pytest.approx(direct, rel=1e-3)
+    assert slope == pytest.approx(0.7, rel=0.05)
+
+
+def test_slope_solves_firths_equation() -> None:
+    """The derivative of log-likelihood and half log information is zero."""
+    scores, codes, log_prior = overlapping(25, 2, seed=1)
+    slope = logistic_slope(scores, codes, np.ones(25), log_prior)
+
+    def objective(a: float) -> float:
+        p = 1 / (1 + np.exp(-(a * scores[:, 0] + log_prior[1] - log_prior[0])))
+        information = (p * (1 - p) * scores[:, 0] ** 2).sum()
+        likelihood = np.log(np.where(codes == 1, p, 1 - p)).sum()
+        return float(likelihood + np.log(information) / 2)
+
+    step = 1e-4 * slope
+    best, below, above = (objective(slope + x) for x in (0, -step, step))
+    assert (
+        abs(above - below) / (2 * step)
+        < 1e-3 * abs(above + below - 2 * best) / (step**2) * slope
+    )
+
+
+def test_slope_is_finite_where_the_classes_are_separated() -> None:
+    codes = np.repeat([0, 1], 10)
+    scores = np.where(codes == 1, 1.0, -1.0)[:, None] * np.linspace(1, 2, 20)[:, None]
+    prior = np.log([0.5, 0.5])
+    slope = logistic_slope(scores, codes, np.ones(20), prior)
+    assert 0 < slope < 20
+    # More of the same is more evidence, and the unit of the scores is taken over.
+    assert logistic_slope(scores, codes, np.full(20, 10.0), prior) > slope
+    scaled = logistic_slope(1e6 * scores, codes, np.ones(20), prior)
+    assert scaled == pytest.approx(slope / 1e6, rel=1e-3)
+
+
+def test_scores_without_spread_have_slope_one() -> None:
+    prior = np.log([0.5, 0.5])
+    slope = logistic_slope(np.zeros((4, 1)), np.array([0, 0, 1, 1]), np.ones(4), prior)
+    assert slope == 1.0
+
+
+# The combined rule
+
+
+def selection(weight: list[float], slope: float) -> Selection:
+    nothing = np.zeros(len(weight))
+    names = FOUR[: len(weight)]
+    return Selection(names, np.array(weight), nothing, nothing, 5, "", slope)
+
+
+def test_one_candidate_alone_is_its_rule_in_other_units() -> None:
+    rng = np.random.default_rng(0)
+    variance = rng.uniform(0.5, 2, 6)
+    rules = {
+        name: LinearRule(rng.normal(size=(1, 6)), rng.normal(size=1))
+        for name in FOUR[:2]
+    }
+    odds = np.array([0.4])
+    rule = rules[FOUR[1]]
+    made = combine(rules, selection([0, 1], 1.7), np.array([1.0, 0.6]), variance, odds)
+    share = 1.7 / (0.6 * np.sqrt((rule.coef[0] ** 2 * variance).sum()))
+    np.testing.assert_allclose(made.coef, share * rule.coef)
+    np.testing.assert_allclose(made.intercept, share * rule.intercept + odds)
+
+
+def test_candidates_are_added_up_in_units_of_their_spread() -> None:
+    rng = np.random.default_rng(1)
+    variance = rng.uniform(0.5, 2, 6)
+    rules = {
+        name: LinearRule(rng.normal(size=(3, 6)), rng.normal(size=3))
+        for name in FOUR[:2]
+    }
+    spread, zero = np.array([0.5, 2.0]), np.zeros(3)
+    parts = [
+        combine(rules, selection(w, 1.0), spread, variance, zero)
+        for w in ([1.0, 0.0], [0.0, 1.0])
+    ]
+    both = combine(rules, selection([0.3, 0.7], 2.0), spread, variance, zero)
+    np.testing.assert_allclose(both.coef, 0.6 * parts[0].coef + 1.4 * parts[1].coef)
+    np.testing.assert_allclose(
+        both.intercept, 0.6 * parts[0].intercept + 1.4 * parts[1].intercept
+    )
+    for part, s in zip(parts, spread, strict=True):
+        assert size_of(part, variance) == pytest.approx(1 / s)
+
+
+def test_the_size_of_a_rule_without_weights_is_one() -> None:
+    assert size_of(LinearRule(np.zeros((1, 3)), np.zeros(1)), np.ones(3)) == 1.0
+
+
+# The whole, by default
+
+
+def test_a_selection_says_what_it_is() -> None:
+    model = EBClassifier().fit(*factor_data())
+    chosen = model.selection_
+    assert chosen.n_folds == N_FOLDS
+    assert chosen.weight.sum() == pytest.approx(1)
+    assert chosen.best == chosen.candidates[int(np.argmax(chosen.weight))]
+    # The same rule is compared once: there is no order, so no neighbours.
+    assert ("diagonal", "mean") in chosen.candidates
+    assert ("factor", "mean") in chosen.candidates
+    assert chosen.weight_of("neighbours") == 0
+    assert chosen.weight_of("diagonal") + chosen.weight_of("factor") == pytest.approx(1)
+    assert chosen.scores is not None
+    assert chosen.codes is not None
+    assert chosen.scores.shape == (40, 1)
+    assert np.bincount(chosen.codes).tolist() == [22, 18]
+    text = str(chosen)
+    assert text.startswith(chosen.reason)
+    assert len(text.splitlines()) == 1 + len(chosen.candidates)
+    assert "separation" in text
+
+
+def test_factors_are_found_and_used() -> None:
+    X, y = factor_data()
+    model = EBClassifier().fit(X, y)
+    assert model.n_factors_ == 2
+    assert model.selection_.weight_of("factor") > 0.9
+    assert EBClassifier(covariance="diagonal").fit(X, y).n_factors_ == 0
+
+
+def test_too_few_samples_take_the_stated_choice() -> None:
+    X, y = factor_data((5, 4))
+    model = EBClassifier().fit(X, y)
+    assert model.selection_.n_folds == 0
+    assert model.selection_.best == ("factor", "mean")
+    assert np.isnan(model.selection_.separation).all()
+    assert "separation" not in str(model.selection_).split("\n", 1)[1]
+    direct = EBClassifier(covariance="factor", shrinkage="mean").fit(X, y)
+    np.testing.assert_array_equal(model.coef_, direct.coef_)
+    np.testing.assert_array_equal(model.intercept_, direct.intercept_)
+    # Copies of the same samples are no more samples.
+    again = EBClassifier().fit(np.vstack([X, X]), np.append(y, y))
+    assert again.selection_.n_folds == 0
+
+
+def test_too_few_samples_of_one_covariance_take_the_mean() -> None:
+    X, y = factor_data((5, 4))
+    model = EBClassifier(covariance="diagonal").fit(X, y)
+    assert model.selection_.best == ("diagonal", "mean")
+
+
+@pytest.mark.parametrize("n", [(12, 12), (12, 12, 12)])
+def test_a_rule_without_weights_separates_nothing(n: tuple[int, ...]) -> None:
+    X, y = factor_data(n, p=50)
+    nothing = DiscretePrior([0.0], [1.0])
+    model = EBClassifier(prior=nothing, covariance="diagonal").fit(X, y)
+    assert model.selection_.n_folds == N_FOLDS
+    np.testing.assert_array_equal(model.selection_.separation, 0.0)
+    assert model.selection_.best == ("diagonal", "mean")
+    np.testing.assert_allclose(model.predict_proba(X), 1 / len(n))
+
+
+def test_one_rule_is_not_compared() -> None:
+    X, y = factor_data()
+    model = EBClassifier(covariance="factor", shrinkage="mean").fit(X, y)
+    assert model.selection_.candidates == [("factor", "mean")]
+    assert model.selection_.weight.tolist() == [1.0]
+    assert model.selection_.n_folds == 0
+
+
+@pytest.mark.parametrize("random_state", [None, 7])
+def test_the_same_data_give_the_same_bits(random_state: int | None) -> None:
+    X, y = factor_data()
+    first = EBClassifier(random_state=random_state).fit(X, y)
+    second = EBClassifier(random_state=random_state).fit(X, y)
+    for name in MODEL:
+        np.testing.assert_array_equal(getattr(first, name), getattr(second, name))
+
+
+def test_the_number_of_jobs_does_not_change_a_bit() -> None:
+    X, y = factor_data()
+    first = EBClassifier(n_jobs=1).fit(X, y)
+    second = EBClassifier(n_jobs=2).fit(X, y)
+    for name in MODEL:
+        np.testing.assert_array_equal(getattr(first, name), getattr(second, name))
+    np.testing.assert_array_equal(first.selection_.weight, second.selection_.weight)
+
+
+@pytest.mark.parametrize("n", [(22, 18), (14, 13, 12)])
+def test_order_of_samples_and_features_does_not_matter(n: tuple[int, ...]) -> None:
+    X, y = factor_data(n)
+    rng = np.random.default_rng(9)
+    rows, columns = rng.permutation(len(y)), rng.permutation(X.shape[1])
+    reference = EBClassifier().fit(X, y)
+    assert_same_model(reference, EBClassifier().fit(X[rows], y[rows]), 1e-6)
+    shuffled = EBClassifier().fit(X[:, columns], y)
+    size = np.abs(reference.coef_).max()
+    np.testing.assert_allclose(
+        shuffled.coef_, reference.coef_[:, columns], rtol=1e-6, atol=1e-6 * size
+    )
+    np.testing.assert_allclose(shuffled.intercept_, reference.intercept_, rtol=1e-6)
+
+
+@pytest.mark.parametrize("n", [(22, 18), (14, 13, 12)])
+def test_a_weight_of_two_is_two_samples(n: tuple[int, ...]) -> None:
+    X, y = factor_data(n)
+    weight = np.where(np.arange(len(y)) % 3 == 0, 2, 1)
+    twice = np.repeat(np.arange(len(y)), weight)
+    weighted = EBClassifier().fit(X, y, sample_weight=weight)
+    assert weighted.selection_.n_folds == N_FOLDS
+    assert_same_model(EBClassifier().fit(X[twice], y[twice]), weighted, 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("n", "container"),
+    [
+        ((22, 18), np.asarray),
+        ((22, 18), sparse.csr_matrix),
+        ((14, 13, 12), np.asarray),
+    ],
+)
+def test_batches_give_the_model_of_one_fit(n: tuple[int, ...], container: Any) -> None:
+    X, y = factor_data(n)
+    X = np.where(np.abs(X) < 0.3, 0.0, X)
+    whole = EBClassifier().fit(container(X), y)
+    stream = EBClassifier()
+    for part in np.split(np.arange(len(y)), [3, 4, 21]):
+        stream.partial_fit(container(X[part]), y[part], classes=np.unique(y))
+    assert_same_model(whole, stream, 1e-8)
+
+
+def test_a_stream_does_not_hold_on_to_the_batches() -> None:
+    X, y = factor_data()
+    stream = EBClassifier()
+    for part in np.array_split(np.arange(len(y)), 3):
+        batch = X[part].copy()
+        stream.partial_fit(batch, y[part], classes=[0, 1])
+        batch[:] = np.nan
+    assert_same_model(EBClassifier().fit(X, y), stream, 1e-8)
+
+
+def test_of_many_samples_a_stream_keeps_those_of_one_fit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ebda.samples, "MAX_SAMPLES", 40)
+    X, y = factor_data((70, 50))
+    weight = np.where(np.arange(120) % 7 == 0, 0.0, 1.0)
+    for w in (None, weight):
+        kept = Samples.of(X, y, w)
+        assert len(kept) == 40
+        stream = EBClassifier()
+        for part in np.split(np.arange(120), [5, 60, 61]):
+            stream.partial_fit(
+                X[part],
+                y[part],
+                classes=[0, 1],
+                sample_weight=None if w is None else w[part],
+            )
+        assert stream.samples_ is not None
+        np.testing.assert_array_equal(stream.samples_.number, kept.number)
+        np.testing.assert_array_equal(stream.samples_.codes, kept.codes)
+        np.testing.assert_array_equal(stream.samples_.X, X[kept.rows])
+        whole = EBClassifier().fit(X, y, sample_weight=w)
+        assert whole.moments_.counts.sum() == (120 if w is None else w.sum())
+        assert_same_model(whole, stream, 1e-8)
+
+
+@pytest.mark.parametrize("variance", ["moderated", "separate"])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_rare_class_may_have_no_sample_among_those_kept(
+    variance: str, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ebda.samples, "MAX_SAMPLES", 40)
+    X, y = factor_data((200, 190, 13), seed=seed)
+    kept = np.bincount(Samples.of(X, y, None).codes, minlength=3)
+    assert kept[2] == (1, 0)[seed]
+    model = EBClassifier(variance=variance).fit(X, y)
+    assert np.isfinite(model.predict_proba(X)).all()
+    assert model.score(X, y) > 0.7
+
+
+def test_a_batch_after_fit_may_lack_a_class() -> None:
+    X, y = factor_data((14, 13, 12))
+    model = EBClassifier().fit(X, y)
+    model.partial_fit(X[y < 2], y[y < 2])
+    assert np.isfinite(model.predict_proba(X)).all()
+
+
+@pytest.mark.parametrize(
+    ("n", "convert"),
+    [((22, 18), sparse.csr_matrix), ((14, 13, 12), sparse.csc_array)],
+)
+def test_sparse_data_give_the_model_of_dense_data(
+    n: tuple[int, ...], convert: Any
+) -> None:
+    X, y = factor_data(n)
+    X = np.where(np.abs(X) < 1.0, 0.0, X)
+    dense, other = EBClassifier().fit(X, y), EBClassifier().fit(convert(X), y)
+    assert_same_model(dense, other, 1e-7)
+    np.testing.assert_allclose(
+        other.predict_proba(convert(X)), dense.predict_proba(X), rtol=1e-6
+    )
+
+
+def test_class_probabilities_move_the_intercept_alone() -> None:
+    X, y = factor_data()
+    base = EBClassifier(priors="uniform").fit(X, y)
+    other = EBClassifier(priors=[0.1, 0.9]).fit(X, y)
+    np.testing.assert_array_equal(other.coef_, base.coef_)
+    np.testing.assert_allclose(other.intercept_ - base.intercept_, np.log(9))
+
+
+def test_four_kinds_of_tumour() -> None:
+    khan = load_khan()
+    train = khan.split == "train"
+    model = EBClassifier().fit(khan.data[train], khan.target[train])
+    assert model.selection_.n_folds == N_FOLDS
+    assert model.score(khan.data[~train], khan.target[~train]) >= 0.95
+
+
+# Probabilities
+
+
+Split = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+
+
+def two_class(seed: int, rho: float = 0.0) -> Split:
+    sim = make_two_class(230, 2000, 60, 0.6, rho=rho, random_state=seed)
+    train = np.arange(460) % 230 < 30
+    X, y = sim.data, sim.target
+    return X[train], y[train], X[~train], y[~train]
+
+
+def neighbours(seed: int) -> Split:
+    return two_class(seed, rho=0.5)
+
+
+def factors(seed: int) -> Split:
+    sim = make_factor_classes(n_features=2000, random_state=seed)
+    return sim.data, sim.target, sim.test_data, sim.test_target
+
+
+@pytest.mark.parametrize(
+    ("draw", "at_most"),
+    # Of independent features the posterior mean knows the log-odds; to estimate the
+    # calibration costs a little. Beside correlation it does not know them.
+    [(two_class, 1.15), (neighbours, 0.9), (factors, 0.3)],
+)
+def test_probabilities_are_calibrated(draw: Any, at_most: float) -> None:
+    models = {
+        "default": EBClassifier(),
+        "uncalibrated": EBClassifier(covariance="diagonal", shrinkage="mean"),
+        "unshrunken": IndependenceRule(),
+    }
+    loss: dict[str, list[float]] = {name: [] for name in models}
+    gap = []
+    for seed in range(3):
+        X, y, fresh, labels = draw(seed)
+        for name, model in models.items():
+            proba = clone(model).fit(X, y).predict_proba(fresh)
+            loss[name].append(log_loss(labels, proba))
+            if name == "default":
+                right = (proba[:, 1] > 0.5) == (labels == "b")
+                gap.append(proba.max(axis=1).mean() - right.mean())
+    assert abs(np.mean(gap)) < 0.1
+    mean = {name: np.mean(values) for name, values in loss.items()}
+    assert mean["default"] < at_most * mean["uncalibrated"]
+    assert mean["default"] < 0.5 * mean["unshrunken"]
