@@ -44,10 +44,14 @@ class LinearRule:
     ----------
     coef : ndarray of shape (n_contrasts, n_features)
     intercept : ndarray of shape (n_contrasts,)
+    spread : float
+        Spread of the scores within a class, as the covariance of the rule has it; over
+        all contrasts, and 1 for a rule without weights.
     """
 
     coef: FloatArray
     intercept: FloatArray
+    spread: float = 1.0
 
 
 def linear_rule(
@@ -70,13 +74,17 @@ def linear_rule(
         Sum over the features of d eta / d z, for the unbiased midpoint; 0 cuts at
         the midpoint of the sample means, as the paper does.
     """
-    coef = covariance.solve(contrasts.scale * eta)
+    d = contrasts.scale * eta
+    coef = covariance.solve(d.copy())
     coef[:, contrasts.constant] = 0.0
+    # coef' S coef with S coef = d.
+    variance = max(float(np.einsum("cj,cj->", coef, d)), 0.0)
     # coef . (P + Q) m / 2, without forming the midpoints.
     P, Q = contrasts.positive, contrasts.negative
     at_middle = np.einsum("ck,ck->c", coef @ moments.means.T, (P + Q) / 2)
     at_middle -= divergence * ((P**2 - Q**2) / (2 * moments.counts)).sum(axis=1)
-    return LinearRule(coef, log_odds(class_prior) - at_middle)
+    intercept = log_odds(class_prior) - at_middle
+    return LinearRule(coef, intercept, np.sqrt(variance) or 1.0)
 
 
 def log_odds(class_prior: FloatArray) -> FloatArray:

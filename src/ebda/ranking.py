@@ -61,7 +61,12 @@ class Ranking:
         contrast : int
             Which class, for more than two.
         """
-        import pandas as pd
+        try:
+            import pandas as pd
+        except ImportError:
+            raise ImportError(
+                "to_frame needs pandas: pip install 'ebda[table]'"
+            ) from None
 
         columns = ("z", "posterior_mean", "prob_zero", "lfsr", "q_value")
         row = {name: np.atleast_2d(getattr(self, name))[contrast] for name in columns}
@@ -121,6 +126,7 @@ def rank_features(
     mean = shown(posterior.mean, 0.0)
     zero = shown(posterior.prob_zero, 1.0)
     order = _order(lfsr, mean)
+    order = order[np.argsort(constant[order], kind="stable")]
     q = np.ones_like(lfsr)
     q[:, ~constant] = tail_average(lfsr[:, ~constant])
     rows = (z, mean, zero, lfsr, q)

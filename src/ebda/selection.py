@@ -195,22 +195,16 @@ def _score_fold(
     contrasts = recipe.contrasts(moments)
     effects = recipe.effects(moments, contrasts, train)
     n_classes = len(moments.counts)
-    rules = recipe.rules(effects, moments, np.full(n_classes, 1 / n_classes))
+    rules = recipe.rules(effects, moments, np.ones(n_classes))
     # The same rule may be several candidates: score it once.
     different = list({id(rule): rule for rule in rules.values()}.values())
     coef = np.concatenate([rule.coef for rule in different])
     raw = np.split(test.scores(coef), len(different), axis=1)
     score = {
-        id(rule): (s + rule.intercept) / size_of(rule, contrasts.variance)
+        id(rule): (s + rule.intercept) / rule.spread
         for rule, s in zip(different, raw, strict=True)
     }
     return np.stack([score[id(rules[name])] for name in recipe.names])
-
-
-def size_of(rule: LinearRule, variance: FloatArray) -> float:
-    """Spread of the scores if features were independent: the unit of a rule."""
-    size = float(np.sqrt(np.einsum("cj,cj,j->", rule.coef, rule.coef, variance)))
-    return size or 1.0
 
 
 def separation(held_out: HeldOut) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -272,7 +266,7 @@ def weights(d: FloatArray, covariance: FloatArray, preferred: int) -> FloatArray
     normal = np.random.RandomState(0).standard_normal((_DRAWS, len(d)))
     draws = judged + normal @ root.T
     # Equal candidates (no factors found) tie up to rounding: the first has it.
-    best = draws >= draws.max(axis=1, keepdims=True) - 1e-9
+    best = draws >= draws.max(axis=1, keepdims=True) - 1e-6
     return np.bincount(best.argmax(axis=1), minlength=len(d)) / _DRAWS
 
 
@@ -347,8 +341,11 @@ def select(
     names = recipe.names
     folds = assign_folds(key, samples.codes, least, seed)
     held = folds >= 0
-    if len(np.unique(key[held])) < _LEAST_HELD_OUT or (
-        len(np.unique(samples.codes[held])) < 2
+    kept = np.bincount(samples.codes, samples.weight, minlength=n_classes)
+    if (
+        len(np.unique(key[held])) < _LEAST_HELD_OUT
+        or len(np.unique(samples.codes[held])) < 2
+        or kept.min() < least
     ):
         chosen = names[_preferred(names)]
         reason = "Too few samples to compare rules on parts of them; the usual choice."
@@ -387,17 +384,16 @@ def combine(
     rules: dict[Name, LinearRule],
     selection: Selection,
     spread: FloatArray,
-    variance: FloatArray,
     log_odds: FloatArray,
 ) -> LinearRule:
-    """One rule from the candidates' rules with uniform class probabilities."""
+    """One rule from the candidates' rules without class probabilities."""
     coef: FloatArray | None = None
     intercept = log_odds.copy()
     for name, w, s in zip(selection.candidates, selection.weight, spread, strict=True):
         if w == 0:
             continue
         rule = rules[name]
-        share = selection.slope * w / (s * size_of(rule, variance))
+        share = selection.slope * w / (s * rule.spread)
         part = share * rule.coef
         coef = part if coef is None else coef + part
         intercept += share * rule.intercept
