@@ -273,3 +273,17 @@ def test_many_class_probabilities_ignore_a_common_shift() -> None:
     want = score - np.log(np.exp(score).sum())
     np.testing.assert_allclose(log_probabilities(score), want)
     np.testing.assert_allclose(log_probabilities(score + 1e5), want, rtol=1e-9)
+
+
+def test_the_spread_of_a_rule_is_that_of_its_scores() -> None:
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(12, 40)) * rng.uniform(0.5, 2, 40)
+    moments = class_moments(X, np.repeat([0, 1], 6), 2)
+    contrasts = class_contrasts(moments, pooled(moments))
+    D = Diagonal(contrasts.variance)
+    eta = rng.normal(size=contrasts.z.shape)
+    rule = linear_rule(moments, contrasts, eta, D, np.array([0.5, 0.5]))
+    direct = np.sqrt(np.sum(rule.coef**2 * contrasts.variance))
+    assert rule.spread == pytest.approx(direct)
+    none = linear_rule(moments, contrasts, 0 * eta, D, np.array([0.5, 0.5]))
+    assert none.spread == 1.0

@@ -29,7 +29,6 @@ from ebda.selection import (
     combine,
     logistic_slope,
     separation,
-    size_of,
     weights,
 )
 
@@ -360,45 +359,37 @@ def selection(weight: list[float], slope: float) -> Selection:
 
 def test_one_candidate_alone_is_its_rule_in_other_units() -> None:
     rng = np.random.default_rng(0)
-    variance = rng.uniform(0.5, 2, 6)
     rules = {
-        name: LinearRule(rng.normal(size=(1, 6)), rng.normal(size=1))
-        for name in FOUR[:2]
+        name: LinearRule(rng.normal(size=(1, 6)), rng.normal(size=1), spread)
+        for name, spread in zip(FOUR[:2], (2.0, 0.3), strict=True)
     }
     odds = np.array([0.4])
     rule = rules[FOUR[1]]
-    made = combine(rules, selection([0, 1], 1.7), np.array([1.0, 0.6]), variance, odds)
-    share = 1.7 / (0.6 * np.sqrt((rule.coef[0] ** 2 * variance).sum()))
+    made = combine(rules, selection([0, 1], 1.7), np.array([1.0, 0.6]), odds)
+    share = 1.7 / (0.6 * rule.spread)
     np.testing.assert_allclose(made.coef, share * rule.coef)
     np.testing.assert_allclose(made.intercept, share * rule.intercept + odds)
 
 
 def test_candidates_are_added_up_in_units_of_their_spread() -> None:
     rng = np.random.default_rng(1)
-    variance = rng.uniform(0.5, 2, 6)
     rules = {
-        name: LinearRule(rng.normal(size=(3, 6)), rng.normal(size=3))
-        for name in FOUR[:2]
+        name: LinearRule(rng.normal(size=(3, 6)), rng.normal(size=3), spread)
+        for name, spread in zip(FOUR[:2], (2.0, 0.3), strict=True)
     }
     spread, zero = np.array([0.5, 2.0]), np.zeros(3)
     parts = [
-        combine(rules, selection(w, 1.0), spread, variance, zero)
+        combine(rules, selection(w, 1.0), spread, zero)
         for w in ([1.0, 0.0], [0.0, 1.0])
     ]
-    both = combine(rules, selection([0.3, 0.7], 2.0), spread, variance, zero)
+    both = combine(rules, selection([0.3, 0.7], 2.0), spread, zero)
     np.testing.assert_allclose(both.coef, 0.6 * parts[0].coef + 1.4 * parts[1].coef)
     np.testing.assert_allclose(
         both.intercept, 0.6 * parts[0].intercept + 1.4 * parts[1].intercept
     )
-    for part, s in zip(parts, spread, strict=True):
-        assert size_of(part, variance) == pytest.approx(1 / s)
-
-
-def test_the_size_of_a_rule_without_weights_is_one() -> None:
-    assert size_of(LinearRule(np.zeros((1, 3)), np.zeros(1)), np.ones(3)) == 1.0
-
-
-# The whole, by default
+    for part, name, s in zip(parts, rules, spread, strict=True):
+        share = 1 / (s * rules[name].spread)
+        np.testing.assert_allclose(part.coef, share * rules[name].coef)
 
 
 def test_a_selection_says_what_it_is() -> None:
