@@ -35,6 +35,8 @@ from ebda.priors import PRIORS
         LassoLogistic(n_lambdas=20, cv=3, random_state=0),
     ]
 )
+# Some checks go on with partial_fit after fit, which is said to be a poor idea.
+@pytest.mark.filterwarnings("ignore:fit keeps no samples:UserWarning")
 def test_scikit_learn_accepts_the_classifier(estimator: Any, check: Any) -> None:
     check(estimator)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from numbers import Real
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.utils import check_random_state
+from threadpoolctl import threadpool_limits
 
 from ebda import validation
 from ebda.arrays import FloatArray
@@ -33,7 +35,7 @@ AUTO_COVARIANCES = ("diagonal", "factor", "neighbours")
 # How much smaller kappa is for the candidate "strict" of shrinkage="auto".
 _STRICTER = 5.0
 # Parameters of a prior given by name where it serves a comparison only.
-_QUICK = {"tol": 1e-6, "n_components": 10}
+_QUICK = {"dp": {"tol": 1e-6, "n_components": 10}}
 
 
 class EBClassifier(MomentClassifier):
@@ -113,8 +115,8 @@ class EBClassifier(MomentClassifier):
         the class probabilities.
     class_prior_ : ndarray of shape (n_classes,)
         Class probabilities that the intercept holds.
-    moments_, contrasts_, effects_, posterior_, prior_estimator_
-        What the steps returned; `effects_` of the covariance that `z_` is free of.
+    moments_, contrasts_, posterior_, prior_estimator_
+        What the steps returned.
     n_features_in_ : int
         Number of features seen.
     feature_names_in_ : ndarray
@@ -173,8 +175,8 @@ class EBClassifier(MomentClassifier):
                 f"zero_threshold must lie between 0 and 1, got {self.zero_threshold!r}"
             )
 
-    def _recipe(self, **quick: float) -> Recipe:
-        """The candidates; `quick` are parameters of priors that are given by name."""
+    def _recipe(self, quick: bool = False) -> Recipe:
+        """The candidates; `quick` is for folds, where a few digits are enough."""
         auto = self.covariance == "auto"
         covariances = AUTO_COVARIANCES if auto else (self.covariance,)
         kappa = self.zero_threshold
@@ -186,23 +188,25 @@ class EBClassifier(MomentClassifier):
                 "strict": Shrinkage("sparse", kappa / _STRICTER, empirical_null=True),
             }
         else:
+            shrinkages = {self.shrinkage: Shrinkage(self.shrinkage, kappa)}
+        candidates = {(c, s): shrinkages[s] for c in covariances for s in shrinkages}
+        for name, shrinkage in candidates.items():
             # The paper's rules know the theoretical null only; beside common factors
             # a threshold needs to know where the null really is.
-            moved = (
-                self.shrinkage != "mean" and not auto and covariances != ("diagonal",)
-            )
-            shrinkages = {self.shrinkage: Shrinkage(self.shrinkage, kappa, moved)}
-        candidates = {(c, s): shrinkages[s] for c in covariances for s in shrinkages}
+            if name[0] != "diagonal" and self.shrinkage in ("sparse", "hard"):
+                candidates[name] = replace(shrinkage, empirical_null=True)
         if auto and self.shrinkage == "auto":
             smooth = Shrinkage("mean", kappa, prior="kernel")
             candidates["factor", "smooth"] = smooth
-        defaults = {"random_state": self.random_state, **quick}
-        n_jobs = {} if quick else {"n_jobs": self.n_jobs}
+        defaults = {"random_state": self.random_state, "n_jobs": self.n_jobs}
+        if quick:
+            by_name = self.prior if isinstance(self.prior, str) else ""
+            defaults = {**defaults, "n_jobs": 1, **_QUICK.get(by_name, {})}
         return Recipe(
             self.variance,
             candidates,
             {
-                "main": partial(make_prior, self.prior, **n_jobs, **defaults),
+                "main": partial(make_prior, self.prior, **defaults),
                 "kernel": partial(make_prior, "kernel"),
             },
             self._unbiased_midpoint,
@@ -247,13 +251,13 @@ class EBClassifier(MomentClassifier):
     ) -> tuple[Selection, FloatArray]:
         names = list(effects)
         if len(names) == 1:
-            reason = "One rule was asked for, nothing was compared."
+            reason = "There was one rule, and nothing to compare it with."
             return Selection.without_folds(names, names[0], reason), np.ones(1)
         assert samples is not None
         state = self.random_state
         seed = 0 if state is None else check_random_state(state).randint(2**31 - 1)
         return select(
-            self._recipe(**_QUICK).only(names),
+            self._recipe(quick=True).only(names),
             samples,
             samples.fingerprint(moments.means, np.sqrt(self.contrasts_.variance)),
             len(moments.counts),
@@ -265,9 +269,14 @@ class EBClassifier(MomentClassifier):
     def _run(
         self, function: Callable[..., FloatArray], jobs: list[tuple[Any, ...]]
     ) -> list[FloatArray]:
-        """Call a function for each job, on threads: most of it runs without the GIL."""
+        """Call a function for each job, on threads: most of it runs without the GIL.
+
+        One limit of BLAS threads for all of them: it belongs to the process, and jobs
+        that set and reset it each for itself would leave it wrong.
+        """
         parallel = Parallel(n_jobs=self.n_jobs, prefer="threads")
-        return list(parallel(delayed(function)(*job) for job in jobs))
+        with threadpool_limits(1, user_api="blas"):
+            return list(parallel(delayed(function)(*job) for job in jobs))
 
     def _reported(self, effects: dict[Name, Effects]) -> Effects:
         """The effects that attributes and ranking are about.
@@ -288,7 +297,6 @@ class EBClassifier(MomentClassifier):
         return mine.get("centred", plain)
 
     def _keep(self, effects: Effects) -> None:
-        self.effects_ = effects
         self.prior_estimator_ = effects.prior_estimator
         self.prior_ = effects.prior_estimator.prior_
         self.posterior_ = effects.posterior

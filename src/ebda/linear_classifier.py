@@ -1,13 +1,14 @@
 """What all linear classifiers of the package share: input, scores, probabilities.
 
 :class:`LinearClassifier` predicts from ``coef_`` and ``intercept_``, however they were
-found. :class:`MomentClassifier` is one whose rule is a function of the class moments
-alone, so that it can be fitted to a stream of batches.
+found. :class:`MomentClassifier` is one whose rule is a function of the class moments,
+and perhaps of samples that were kept, so that it can be fitted to a stream of batches.
 """
 
 from __future__ import annotations
 
 import time
+import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -280,6 +281,13 @@ class MomentClassifier(LinearClassifier):
         if not self._needs_samples():
             return None
         kept = None if first else self.samples_
+        if kept is None and not first:
+            warnings.warn(
+                "fit keeps no samples: factors and the comparison of rules rest on the "
+                "batches since. Start with partial_fit to have all of them",
+                UserWarning,
+                stacklevel=3,
+            )
         seen = 0 if first else self.n_seen_
         batch = Samples.of(X, codes, weight, seen)
         return batch.copy() if kept is None else kept.append(batch)

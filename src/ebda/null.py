@@ -22,6 +22,8 @@ from ebda.arrays import FloatArray
 _MAD = float(norm.ppf(0.75))
 _SE_MEDIAN = 1.2533
 _SE_MAD = 1.1664
+# Among fewer values the centre is no null.
+_FEWEST = 50
 # Standard errors that the null must be off N(0, 1) to count.
 _SIGNIFICANT = 3.0
 
@@ -55,6 +57,8 @@ def empirical_null(z: FloatArray) -> Null | None:
     >>> null.place.round(1), null.width.round(1)
     (array([[0.3]]), array([[1.2]]))
     """
+    if z.shape[1] < _FEWEST:
+        return None
     place = np.median(z, axis=1, keepdims=True)
     width = np.median(np.abs(z - place), axis=1, keepdims=True) / _MAD
     margin = _SIGNIFICANT / np.sqrt(z.shape[1])

@@ -5,7 +5,7 @@ read. The correlation within the classes and a cross-validation need the samples
 themselves once more. :class:`Samples` hands them out in tiles of columns, dense or
 sparse, in memory or on disk, so that no full-size copy is made.
 
-At most `MAX_SAMPLES` rows are kept: that many tell the common factors as well as ten
+About `MAX_SAMPLES` rows are kept: that many tell the common factors as well as ten
 times as many would, and the Gram matrix stays small. Which rows is decided by a hash
 of their number, so that a stream of batches keeps the same ones as a single fit.
 """
@@ -23,6 +23,8 @@ from ebda.arrays import FloatArray, IntArray
 from ebda.moments import ClassMoments, class_moments
 
 MAX_SAMPLES = 1024
+# Of each class this many are kept at least, if there are so many.
+RARE_CLASS = 64
 # Elements of a tile: 4 MiB of float64.
 _TILE_ELEMENTS = 1 << 19
 
@@ -60,7 +62,7 @@ class Samples:
         """Rows of X with any weight, thinned to `MAX_SAMPLES`."""
         w = np.ones(len(codes)) if weight is None else weight
         rows = np.flatnonzero(w > 0)
-        rows = rows[_kept(rows + first)]
+        rows = rows[_kept(rows + first, np.asarray(codes)[rows])]
         return cls(X, rows, np.asarray(codes)[rows], w[rows], rows + first)
 
     def take(self, chosen: IntArray) -> Samples:
@@ -82,11 +84,12 @@ class Samples:
             rows = sparse.vstack([sparse.csr_array(part) for part in parts])
         else:
             rows = np.concatenate(parts)
-        kept = _kept(number)
+        codes = np.concatenate([self.codes, other.codes])
+        kept = _kept(number, codes)
         return Samples(
             rows[kept],
             np.arange(len(kept)),
-            np.concatenate([self.codes, other.codes])[kept],
+            codes[kept],
             np.concatenate([self.weight, other.weight])[kept],
             number[kept],
         )
@@ -120,10 +123,14 @@ class Samples:
             yield cols, tile
 
     def fingerprint(self, means: FloatArray, scale: FloatArray) -> FloatArray:
-        """A number for each sample, equal for equal samples: its mean residual."""
+        """A number for each sample, equal for equal samples.
+
+        The sum of the signed squares of its residuals: plain residuals may well add
+        up to zero in every sample.
+        """
         total = np.zeros(len(self))
         for _, tile in self.standardised(means, scale):
-            total += tile.sum(axis=1)
+            total += np.einsum("ij,ij->i", tile, np.abs(tile))
         return total
 
     def moments(self, n_classes: int) -> ClassMoments:
@@ -140,12 +147,20 @@ class Samples:
         return out
 
 
-def _kept(number: IntArray) -> IntArray:
-    """Places of the samples to keep: those whose number hashes lowest."""
+def _kept(number: IntArray, codes: IntArray) -> IntArray:
+    """Places of the samples to keep: those whose number hashes lowest.
+
+    `MAX_SAMPLES` of all classes together, and `RARE_CLASS` of each: a rare class is not
+    lost. What a stream keeps is what one call on all of it would keep.
+    """
     if len(number) <= MAX_SAMPLES:
         return np.arange(len(number))
-    lowest = np.argsort(_hash(number), kind="stable")[:MAX_SAMPLES]
-    return np.sort(lowest)
+    order = np.argsort(_hash(number), kind="stable")
+    kept = np.zeros(len(number), dtype=bool)
+    kept[order[:MAX_SAMPLES]] = True
+    for k in np.unique(codes):
+        kept[order[codes[order] == k][:RARE_CLASS]] = True
+    return np.flatnonzero(kept)
 
 
 def _hash(number: IntArray) -> np.ndarray:

@@ -1,7 +1,7 @@
 """Which rule, from the training data alone: cross-validation and one combined rule.
 
 No single covariance and shrinkage is right everywhere. Each candidate is fitted to the
-training part of five folds and scores the part held out. It is judged by the
+training part of ten folds and scores the part held out. It is judged by the
 separation of the held-out scores, half the distance of the class means in units of the
 spread within the classes:
 
@@ -33,7 +33,7 @@ from scipy.special import log_softmax, softmax
 from ebda.arrays import FloatArray, IntArray
 from ebda.candidates import Name, Recipe
 from ebda.linear_rule import LinearRule
-from ebda.moments import ClassMoments
+from ebda.moments import ClassMoments, merge_all
 from ebda.samples import Samples
 
 N_FOLDS = 10
@@ -56,7 +56,7 @@ class Selection:
     separation, error : ndarray
         Held-out separation of each and its standard error; NaN without folds.
     n_folds : int
-        Number of folds; 0 where the choice was made without.
+        Number of folds that were asked for; 0 where the choice was made without.
     reason : str
         In words, why there are these weights.
     slope : float
@@ -91,11 +91,6 @@ class Selection:
     def best(self) -> Name:
         """The candidate with the largest weight."""
         return self.candidates[int(np.argmax(self.weight))]
-
-    def weight_of(self, covariance: str) -> float:
-        """Share of all candidates with this covariance."""
-        mine = [c == covariance for c, _ in self.candidates]
-        return float(self.weight[mine].sum())
 
     def __str__(self) -> str:
         return f"{self.reason}\n{self.table()}"
@@ -147,10 +142,13 @@ def assign_folds(
     rng = np.random.RandomState(seed)
     fold = np.full(len(codes), -1)
     dealt = 0
+    classes = []
     for k in np.unique(codes):
         member = np.flatnonzero(codes == k)
         different, place = np.unique(key[member], return_inverse=True)
-        n = len(different)
+        classes.append((len(different), different[0], member, place))
+    # The names of the classes do not matter either: their order is by content.
+    for n, _, member, place in sorted(classes, key=lambda c: c[:2]):
         if n <= least:
             continue
         fold[member] = ((dealt + rng.permutation(n)) % n_folds)[place]
@@ -173,15 +171,10 @@ def held_out_scores(
     used = np.unique(folds)
     moments = {f: samples.take(folds == f).moments(n_classes) for f in used}
     numbers = [f for f in used if f >= 0]
-    jobs = []
-    for f in numbers:
-        rest: ClassMoments | None = None
-        for other in used:
-            if other != f:
-                part = moments[other]
-                rest = part if rest is None else rest.merge(part)
-        assert rest is not None
-        jobs.append((recipe, rest, samples.take(folds != f), samples.take(folds == f)))
+    jobs = [
+        (recipe, moments, f, samples.take(folds != f), samples.take(folds == f))
+        for f in numbers
+    ]
     parts = run(_score_fold, jobs)
     place = np.concatenate([np.flatnonzero(folds == f) for f in numbers])
     return HeldOut(
@@ -190,8 +183,13 @@ def held_out_scores(
 
 
 def _score_fold(
-    recipe: Recipe, moments: ClassMoments, train: Samples, test: Samples
+    recipe: Recipe,
+    of_folds: dict[int, ClassMoments],
+    fold: int,
+    train: Samples,
+    test: Samples,
 ) -> FloatArray:
+    moments = merge_all(part for f, part in of_folds.items() if f != fold)
     contrasts = recipe.contrasts(moments)
     effects = recipe.effects(moments, contrasts, train)
     n_classes = len(moments.counts)
@@ -306,7 +304,8 @@ def logistic_slope(
         fit = weight @ log_softmax(logits, axis=1)[row, codes]
         return float(-fit - 0.5 * np.log(max(information, 1e-300)))
 
-    found = minimize_scalar(loss, bounds=(-7.0, 7.0), method="bounded")
+    exact = {"xatol": 1e-10}
+    found = minimize_scalar(loss, bounds=(-7.0, 7.0), method="bounded", options=exact)
     return float(np.exp(found.x)) / float(unit)
 
 
@@ -341,11 +340,10 @@ def select(
     names = recipe.names
     folds = assign_folds(key, samples.codes, least, seed)
     held = folds >= 0
-    kept = np.bincount(samples.codes, samples.weight, minlength=n_classes)
     if (
         len(np.unique(key[held])) < _LEAST_HELD_OUT
         or len(np.unique(samples.codes[held])) < 2
-        or kept.min() < least
+        or not _trainable(samples, folds, n_classes, least)
     ):
         chosen = names[_preferred(names)]
         reason = "Too few samples to compare rules on parts of them; the usual choice."
@@ -375,9 +373,20 @@ def select(
     return selection, spread
 
 
+def _trainable(samples: Samples, folds: IntArray, n_classes: int, least: int) -> bool:
+    """Whether each training part has enough samples of every class for a variance."""
+    for f in np.unique(folds):
+        train = folds != f
+        counts = np.bincount(samples.codes[train], samples.weight[train], n_classes)
+        if f >= 0 and (counts.min() < least or counts.sum() - n_classes < 1):
+            return False
+    return True
+
+
 def _preferred(names: list[Name]) -> int:
-    """The posterior mean with factors, or the first where there are none."""
-    return names.index(("factor", "mean")) if ("factor", "mean") in names else 0
+    """The first with factors, which is the posterior mean, or the first of all."""
+    kinds = [covariance for covariance, _ in names]
+    return kinds.index("factor") if "factor" in kinds else 0
 
 
 def combine(

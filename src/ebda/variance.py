@@ -138,7 +138,7 @@ def variance_prior(s2: FloatArray, df: float) -> VariancePrior:
     6
     """
     e = np.log(s2[s2 > 0])
-    if len(e) < 2:
+    if len(e) < 2 or df < 1:
         return VariancePrior(0.0, 1.0)
     e -= digamma(df / 2) - np.log(df / 2)
     middle = np.median(e)

@@ -9,7 +9,8 @@ model. Laplace's method uses the information in the values themselves:
     log p(z) ~ log p(z | theta) + log p(theta) + (k/2) log 2 pi - 1/2 log det H,
 
 with theta the logits of the sticks V and the atoms that are not zero, and H the
-observed information of theta plus that of its prior.
+information of theta in the values (the sum of the outer products of their scores) plus
+that of its prior.
 """
 
 from __future__ import annotations
