@@ -324,11 +324,10 @@ def test_a_bad_value_spoils_its_own_cell_only(bad: float, layout: str, n: int) -
     np.testing.assert_allclose(got.means[~spoilt], clean.means[~spoilt], rtol=1e-12)
 
 
-def test_squares_that_overflow_show_up() -> None:
+def test_squares_that_overflow_show_up_as_infinity() -> None:
     got = class_moments(np.array([[1e200, 1.0], [-1e200, 3.0]]), [0, 0], 1)
     np.testing.assert_array_equal(got.means, [[0.0, 2.0]])
-    assert not np.isfinite(got.centred_squares[0, 0])
-    assert got.centred_squares[0, 1] == 2.0
+    np.testing.assert_array_equal(got.centred_squares, [[np.inf, 2.0]])
 
 
 def traced_peak(function: Callable[[], object]) -> int:
@@ -379,15 +378,3 @@ def test_a_vast_sparse_matrix_is_never_densified(layout: str) -> None:
         got.centred_squares[:, 5], [10 - 16 / 500, 64 - 64 / 500]
     )
     assert np.count_nonzero(got.means) == np.count_nonzero(got.centred_squares) == 3
-
-
-@pytest.mark.parametrize("n_threads", [2, 5])
-def test_threads_change_no_bit(n_threads: int) -> None:
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(9, 40_000)).astype(np.float32)
-    codes = rng.integers(0, 3, 9)
-    X[0, 5], X[1, 7] = np.nan, np.inf
-    one = class_moments(X, codes, 3)
-    many = class_moments(X, codes, 3, n_threads=n_threads)
-    np.testing.assert_array_equal(one.means, many.means)
-    np.testing.assert_array_equal(one.centred_squares, many.centred_squares)

@@ -53,6 +53,44 @@ class Shrinkage:
     prior: str = "main"
 
 
+# How much smaller kappa is for the candidate "strict".
+_STRICTER = 5.0
+
+
+def shrinkages_for(
+    covariance: str, shrinkage: str, kappa: float
+) -> dict[str, Shrinkage]:
+    """The shrinkages that are tried with a covariance, by the name of the candidate.
+
+    Beside common factors a threshold needs to know where the null really is, and no
+    theory says that the posterior mean is best; so there is more to choose from.
+
+    Parameters
+    ----------
+    covariance : str
+        Name in `COVARIANCES`.
+    shrinkage : str
+        Name in `SHRINKAGES`, or "auto".
+    kappa : float
+        The threshold.
+
+    >>> list(shrinkages_for("diagonal", "auto", 0.5))
+    ['mean', 'sparse']
+    """
+    factors = covariance == "factor"
+    if shrinkage != "auto":
+        return {shrinkage: Shrinkage(shrinkage, kappa, factors and shrinkage != "mean")}
+    if not factors:
+        return {"mean": Shrinkage("mean", kappa), "sparse": Shrinkage("sparse", kappa)}
+    return {
+        "mean": Shrinkage("mean", kappa),
+        "centred": Shrinkage("mean", kappa, empirical_null=True),
+        "sparse": Shrinkage("sparse", kappa, empirical_null=True),
+        "strict": Shrinkage("sparse", kappa / _STRICTER, empirical_null=True),
+        "smooth": Shrinkage("mean", kappa, prior="kernel"),
+    }
+
+
 @dataclass(frozen=True)
 class Recipe:
     """How candidates are made.
@@ -119,9 +157,9 @@ class Recipe:
         found = {}
         for candidate, shrinkage in self.candidates.items():
             mine = values[candidate[0]]
-            if mine is plain and shrinkage.prior != "main":
-                # Other priors are for correlation that is not quite accounted for.
-                shrinkage = replace(shrinkage, prior="main")
+            if mine is plain and candidate[0] == "factor":
+                # Without factors there is no correlation to be wary of.
+                shrinkage = replace(shrinkage, prior="main", empirical_null=False)
             found[candidate] = mine.effects(shrinkage)
         return found
 
@@ -144,10 +182,19 @@ class Recipe:
         return rules
 
 
-def different(rules: dict[Name, LinearRule]) -> dict[Name, LinearRule]:
-    """The first of each set of candidates that are the same rule."""
-    first = {id(rule): name for name, rule in reversed(rules.items())}
-    return {name: rule for name, rule in rules.items() if first[id(rule)] == name}
+def without_idle(effects: dict[Name, Effects]) -> dict[Name, Effects]:
+    """Leave out covariances that found nothing and are the diagonal over again."""
+    plain = {name for name in effects if name[0] == "diagonal"}
+    busy = {
+        name
+        for name, effect in effects.items()
+        if not isinstance(effect.covariance, Diagonal)
+    }
+    return {
+        name: effect
+        for name, effect in effects.items()
+        if not plain or name in plain or name in busy
+    }
 
 
 class _Values:

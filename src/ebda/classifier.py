@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from numbers import Real
 from typing import Any
@@ -16,9 +15,9 @@ from threadpoolctl import threadpool_limits
 
 from ebda import validation
 from ebda.arrays import FloatArray
-from ebda.candidates import Name, Recipe, Shrinkage, different
+from ebda.candidates import Name, Recipe, shrinkages_for, without_idle
 from ebda.contrasts import Contrasts
-from ebda.covariance import COVARIANCES, Diagonal
+from ebda.covariance import COVARIANCES, FactorCovariance
 from ebda.effects import Effects
 from ebda.linear_classifier import MomentClassifier, squeeze
 from ebda.linear_rule import LinearRule, log_odds
@@ -32,8 +31,6 @@ from ebda.variance import MIN_SAMPLES
 
 # What "auto" compares.
 AUTO_COVARIANCES = ("diagonal", "factor", "neighbours")
-# How much smaller kappa is for the candidate "strict" of shrinkage="auto".
-_STRICTER = 5.0
 # Parameters of a prior given by name where it serves a comparison only.
 _QUICK = {"dp": {"tol": 1e-6, "n_components": 10}}
 
@@ -55,10 +52,10 @@ class EBClassifier(MomentClassifier):
         mixture with a point mass at zero; an estimator such as
         ``DirichletProcess(zero_weight=0.9)``; or a known prior.
     shrinkage : {"auto", "mean", "sparse", "hard"}
-        "auto": "mean", the same with an empirical null ("centred"), "sparse" and
-        "sparse" with a fifth of the threshold ("strict"), both with an empirical
-        null, and, beside factors, "mean" with a kernel prior ("smooth") are compared
-        and combined (:mod:`ebda.selection`, :mod:`ebda.null`).
+        "auto": "mean" and "sparse" are compared and combined (:mod:`ebda.selection`);
+        beside factors also "mean" with an empirical null ("centred"), "sparse" with a
+        fifth of the threshold ("strict"), both thresholds with an empirical null
+        (:mod:`ebda.null`), and "mean" with a kernel prior ("smooth").
         "mean": posterior means (the paper's DP). "sparse": the same, and zero where
         the probability of being zero exceeds `zero_threshold` (Sparse DP). "hard":
         the raw differences where "sparse" keeps them (Hard Thresh DP).
@@ -97,8 +94,8 @@ class EBClassifier(MomentClassifier):
         Constant of the decision.
     z_ : ndarray of shape (n_features,) or (n_classes, n_features)
         Normalised differences: the second class less the first, or each class less
-        the mean of all samples; free of common factors where these have the larger
-        part in the rule. (``contrasts_.z`` are the plain ones.)
+        the mean of all samples; free of common factors where there are any.
+        (``contrasts_.z`` are the plain ones.)
     prior_ : DiscretePrior
         The estimated prior of their means.
     posterior_mean_, prob_zero_ : ndarray, as `z_`
@@ -179,25 +176,13 @@ class EBClassifier(MomentClassifier):
         """The candidates; `quick` is for folds, where a few digits are enough."""
         auto = self.covariance == "auto"
         covariances = AUTO_COVARIANCES if auto else (self.covariance,)
-        kappa = self.zero_threshold
-        if self.shrinkage == "auto":
-            shrinkages = {
-                "mean": Shrinkage("mean", kappa),
-                "centred": Shrinkage("mean", kappa, empirical_null=True),
-                "sparse": Shrinkage("sparse", kappa, empirical_null=True),
-                "strict": Shrinkage("sparse", kappa / _STRICTER, empirical_null=True),
-            }
-        else:
-            shrinkages = {self.shrinkage: Shrinkage(self.shrinkage, kappa)}
-        candidates = {(c, s): shrinkages[s] for c in covariances for s in shrinkages}
-        for name, shrinkage in candidates.items():
-            # The paper's rules know the theoretical null only; beside common factors
-            # a threshold needs to know where the null really is.
-            if name[0] != "diagonal" and self.shrinkage in ("sparse", "hard"):
-                candidates[name] = replace(shrinkage, empirical_null=True)
-        if auto and self.shrinkage == "auto":
-            smooth = Shrinkage("mean", kappa, prior="kernel")
-            candidates["factor", "smooth"] = smooth
+        candidates = {
+            (covariance, name): shrinkage
+            for covariance in covariances
+            for name, shrinkage in shrinkages_for(
+                covariance, self.shrinkage, self.zero_threshold
+            ).items()
+        }
         defaults = {"random_state": self.random_state, "n_jobs": self.n_jobs}
         if quick:
             by_name = self.prior if isinstance(self.prior, str) else ""
@@ -225,12 +210,12 @@ class EBClassifier(MomentClassifier):
         """Effects under each covariance, the choice between them, and the rule."""
         recipe = self._recipe()
         start = time.perf_counter()
-        effects = recipe.effects(moments, contrasts, samples)
+        effects = without_idle(recipe.effects(moments, contrasts, samples))
         self._say("covariance, prior and posterior", start)
 
         start = time.perf_counter()
-        rules = different(recipe.rules(effects, moments, np.ones_like(class_prior)))
-        effects = {name: effects[name] for name in rules}
+        recipe = recipe.only(list(effects))
+        rules = recipe.rules(effects, moments, np.ones_like(class_prior))
         self.selection_, spread = self._select(effects, moments, samples)
         self._say(f"choice of the rule\n{self.selection_}", start)
 
@@ -281,20 +266,18 @@ class EBClassifier(MomentClassifier):
     def _reported(self, effects: dict[Name, Effects]) -> Effects:
         """The effects that attributes and ranking are about.
 
-        Those of the covariance with the largest share in the rule. Beside common
-        factors the empirical null is used wherever there is a choice: what the factors
-        leave behind would look like thousands of small differences.
+        Where common factors were found, those beside them, and with the empirical null
+        if there is a choice: what factors leave behind would look like thousands of
+        small differences. Else those of the candidate with the largest weight.
         """
-        shares: dict[str, float] = {}
-        names = self.selection_.candidates
-        for (covariance, _), weight in zip(names, self.selection_.weight, strict=True):
-            shares[covariance] = shares.get(covariance, 0.0) + float(weight)
-        main = max(shares, key=lambda name: shares[name])
-        mine = {name[1]: e for name, e in effects.items() if name[0] == main}
-        plain = next(iter(mine.values()))
-        if all(isinstance(e.covariance, Diagonal) for e in effects.values()):
-            return plain
-        return mine.get("centred", plain)
+        beside = {
+            name[1]: e
+            for name, e in effects.items()
+            if isinstance(e.covariance, FactorCovariance)
+        }
+        if beside:
+            return beside.get("centred", next(iter(beside.values())))
+        return effects[self.selection_.best]
 
     def _keep(self, effects: Effects) -> None:
         self.prior_estimator_ = effects.prior_estimator

@@ -6,18 +6,17 @@ of disjoint rows merge by the formula of Chan, Golub and LeVeque (1983), which i
 associative and commutative up to rounding; summaries of disjoint columns are laid
 side by side.
 
-A tile of the rows of one class and some columns is taken to float64 less its first row,
-and summed while it is in the cache: features with a large mean and a small variance
-lose no digits, and X itself is read once. Tiles are independent, and summed on several
-threads.
+A tile of rows and columns is copied to float64, sorted by class, and summed in two
+steps (mean first, then squares about it) while it is in the cache: features with a
+large mean and a small variance lose no digits, and X itself is read once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import reduce
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -26,10 +25,9 @@ from scipy import sparse
 
 from ebda.arrays import FloatArray, IntArray
 
-# An eighth of a million float64 (1 MiB) stay in the second cache of a present core,
-# and the rows of a tile are long enough to stream.
-_TILE_ELEMENTS = 1 << 17
-_TILE_WIDTH = 512
+# Half a million float64 (4 MiB): a tile and its working copy stay in the cache of
+# a present core, and the rows of a tile are still long enough to stream.
+_TILE_ELEMENTS = 1 << 19
 _TILE_ROWS = 2048
 # Non-zeros handled at a time for sparse input: 4 MiB for each working vector.
 _SPARSE_ELEMENTS = 1 << 19
@@ -113,7 +111,6 @@ def class_moments(
     codes: npt.ArrayLike,
     n_classes: int,
     sample_weight: FloatArray | None = None,
-    n_threads: int = 1,
 ) -> ClassMoments:
     """Moments of the rows of X by class.
 
@@ -128,8 +125,6 @@ def class_moments(
         Number of classes; a class may be without rows.
     sample_weight : ndarray of shape (n_samples,), optional
         Frequency weights: a row of weight 2 counts as two equal rows.
-    n_threads : int
-        Threads that sum tiles of dense input; the result does not depend on it.
 
     Returns
     -------
@@ -140,86 +135,71 @@ def class_moments(
     with np.errstate(over="ignore", invalid="ignore"):
         if sparse.issparse(X):
             return _sparse_moments(X, place, n_classes, sample_weight)
-        dense = np.asarray(X)
-        return _dense_moments(dense, place, n_classes, sample_weight, n_threads)
+        return _dense_moments(np.asarray(X), place, n_classes, sample_weight)
 
 
 def _dense_moments(
-    X: npt.NDArray[Any],
-    codes: IntArray,
-    n_classes: int,
-    weight: FloatArray | None,
-    n_threads: int,
+    X: npt.NDArray[Any], codes: IntArray, n_classes: int, weight: FloatArray | None
 ) -> ClassMoments:
     n, p = X.shape
+    rows_per_tile = min(max(n, 1), _TILE_ROWS)
+    cols_per_tile = max(1, _TILE_ELEMENTS // rows_per_tile)
     total: ClassMoments | None = None
-    for start in range(0, n, _TILE_ROWS):
-        stop = min(start + _TILE_ROWS, n)
+    for start in range(0, n, rows_per_tile):
+        stop = min(start + rows_per_tile, n)
+        # Rows of one class become neighbours, so that each class is a slice.
+        rows = start + np.argsort(codes[start:stop], kind="stable")
+        bounds = np.searchsorted(codes[rows], np.arange(n_classes + 1))
+        part_weight = None if weight is None else weight[rows]
         part = ClassMoments.empty(n_classes, p)
-        classes = []
-        for k in range(n_classes):
-            rows = start + np.flatnonzero(codes[start:stop] == k)
-            w = None if weight is None else weight[rows]
-            part.counts[k] = len(rows) if w is None else w.sum()
-            if part.counts[k] > 0:
-                classes.append((k, _as_slice(rows), w))
-        largest = int(np.bincount(codes[start:stop], minlength=1).max())
-        width = max(_TILE_WIDTH, _TILE_ELEMENTS // largest)
-        tiles = [slice(left, min(left + width, p)) for left in range(0, p, width)]
-
-        def sum_up(cols: slice, part: ClassMoments = part, of: Any = classes) -> None:
-            # Threads start without the error state of their caller.
-            with np.errstate(over="ignore", invalid="ignore"):
-                for k, rows, w in of:
-                    _tile_moments(X[rows, cols], w, part, k, cols)
-
-        if n_threads > 1 and len(tiles) > 1:
-            with ThreadPoolExecutor(n_threads) as pool:
-                list(pool.map(sum_up, tiles))
-        else:
-            for cols in tiles:
-                sum_up(cols)
+        part.counts[:] = _slice_counts(bounds, part_weight)
+        for left in range(0, p, cols_per_tile):
+            cols = slice(left, min(left + cols_per_tile, p))
+            tile = X[rows, cols].astype(np.float64, order="C", copy=False)
+            _tile_moments(tile, bounds, part_weight, part, cols)
         total = part if total is None else total.merge(part)
     return ClassMoments.empty(n_classes, p) if total is None else total
 
 
-def _as_slice(rows: IntArray) -> IntArray | slice:
-    """Neighbouring rows as a slice: a view instead of a copy."""
-    if rows[-1] - rows[0] == len(rows) - 1:
-        return slice(int(rows[0]), int(rows[-1]) + 1)
-    return rows
+def _slice_counts(bounds: IntArray, weight: FloatArray | None) -> FloatArray:
+    if weight is None:
+        return np.diff(bounds).astype(np.float64)
+    return np.array([weight[a:b].sum() for a, b in pairwise(bounds)])
 
 
 def _tile_moments(
-    tile: npt.NDArray[Any],
+    tile: FloatArray,
+    bounds: IntArray,
     weight: FloatArray | None,
     into: ClassMoments,
-    k: int,
     cols: slice,
 ) -> None:
-    """Write the moments of a tile of one class.
-
-    Sums are taken about the first row. That is one of the values, so that its distance
-    from the mean is at most sqrt(n) standard deviations, and no more than a factor n
-    of rounding error is lost where the square of the mean is taken off again.
-    """
-    first = tile[0].astype(np.float64)
-    rest = np.subtract(tile, first, dtype=np.float64)
-    if weight is None:
-        shift = rest.sum(axis=0)
-        squares = np.einsum("ij,ij->j", rest, rest)
-    else:
-        shift = weight @ rest
-        squares = np.einsum("i,ij,ij->j", weight, rest, rest)
-    count = into.counts[k]
-    shift /= count
-    into.means[k, cols] = first + shift
-    shift *= shift
-    shift *= count
-    squares -= shift
-    # What is left of a constant, or of rounding, is no variance.
-    np.maximum(squares, 0.0, out=squares)
-    into.centred_squares[k, cols] = squares
+    """Write the moments of a tile sorted by class; the tile is overwritten."""
+    for k, count in enumerate(into.counts):
+        if count <= 0:
+            continue
+        rows = slice(bounds[k], bounds[k + 1])
+        part = tile[rows]
+        if weight is None:
+            mean = part.sum(axis=0)
+            mean /= count
+            part -= mean
+            rest = part.sum(axis=0)
+            squares = np.einsum("ij,ij->j", part, part)
+        else:
+            w = weight[rows]
+            mean = w @ part
+            mean /= count
+            part -= mean
+            rest = w @ part
+            squares = np.einsum("i,ij,ij->j", w, part, part)
+        # The residuals sum to the rounding error of the mean: put it back.
+        rest /= count
+        into.means[k, cols] = mean + rest
+        rest *= rest
+        rest *= count
+        squares -= rest
+        into.centred_squares[k, cols] = np.maximum(squares, 0.0)
 
 
 def _sparse_moments(
