@@ -75,5 +75,6 @@ class MarginalDisplay:
             self.grid, self.null, color=NULL, ls="--", label="of which no difference"
         )
         self.ax_.set(xlabel="normalised difference z", ylabel="density", ylim=(0, None))
+        self.ax_.set_ylim(top=1.3 * self.ax_.get_ylim()[1])
         self.ax_.legend(frameon=False)
         return self
