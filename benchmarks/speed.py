@@ -48,7 +48,9 @@ def compare(n: int, p: int, dtype: Any, repeats: int) -> dict[str, float]:
         {
             "X.sum()": lambda: X.sum(),
             "moments alone": lambda: class_moments(X, y, 2),
-            "EBClassifier": lambda: EBClassifier().fit(X, y),
+            "EBClassifier": lambda: EBClassifier(
+                covariance="diagonal", shrinkage="mean"
+            ).fit(X, y),
             "GaussianNB": lambda: GaussianNB().fit(X, y),
             "NearestCentroid(shrink_threshold=1)": lambda: NearestCentroid(
                 shrink_threshold=1.0

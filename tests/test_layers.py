@@ -15,6 +15,7 @@ ROOT = Path(ebda.__file__).parent
 LAYERS = [
     {
         "arrays",
+        "calibration",
         "moments",
         "variance",
         "contrasts",

@@ -18,6 +18,7 @@ from threadpoolctl import threadpool_info
 import ebda.samples
 from ebda import EBClassifier
 from ebda.baselines import IndependenceRule
+from ebda.calibration import logistic_slope
 from ebda.datasets import load_khan, make_factor_classes, make_two_class
 from ebda.linear_rule import LinearRule
 from ebda.priors import DiscretePrior
@@ -28,7 +29,6 @@ from ebda.selection import (
     Selection,
     assign_folds,
     combine,
-    logistic_slope,
     separation,
     weights,
 )
