@@ -462,3 +462,44 @@ def test_weak_effects_are_not_taken_for_an_atom_off_zero() -> None:
         prior = DirichletProcess().fit(z).prior_
         found += prior.weights[prior.atoms == 0].sum() > 0.7
     assert found >= 7
+
+
+def _three_groups(p: int = 3000) -> np.ndarray:
+    rng = np.random.default_rng(11)
+    eta = np.repeat([0.0, 1.0, -3.0], [p - 2 * (p // 10), p // 10, p // 10])
+    return eta + rng.normal(size=p)
+
+
+@pytest.mark.parametrize("p", [300, 3000])
+def test_a_start_at_the_solution_stays_there(p: int) -> None:
+    z = _three_groups(p)
+    found = DirichletProcess().fit(z)
+    again = DirichletProcess(start=found.prior_).fit(z)
+    np.testing.assert_allclose(again.prior_.atoms, found.prior_.atoms, atol=1e-12)
+    np.testing.assert_allclose(again.prior_.weights, found.prior_.weights, atol=1e-12)
+    assert again.n_iter_ < found.n_iter_
+
+
+def test_a_start_from_other_values_leads_to_their_optimum() -> None:
+    z = _three_groups()
+    other = DirichletProcess().fit(z[::2]).prior_
+    near = DirichletProcess(start=other).fit(z)
+    far = DirichletProcess().fit(z)
+    assert near.lower_bound_ == pytest.approx(far.lower_bound_, abs=1e-6)
+    scaled = DirichletProcess(start=other.rescale(5.0)).fit(5 * z, 5.0)
+    np.testing.assert_allclose(scaled.prior_.atoms, 5 * near.prior_.atoms, atol=1e-9)
+
+
+def test_a_start_is_refused_where_it_means_nothing() -> None:
+    start = DiscretePrior([0.0], [1.0])
+    with pytest.raises(ValueError, match="start is for inference='converged'"):
+        DirichletProcess(inference="paper", start=start).fit(_three_groups())
+
+
+@pytest.mark.parametrize("p", [300, 3000])
+def test_last_digits_and_order_of_the_values_change_no_bit(p: int) -> None:
+    z = _three_groups(p)
+    prior = DirichletProcess().fit(z).prior_
+    rng = np.random.default_rng(0)
+    noisy = rng.permutation(z) * (1 + 1e-15 * rng.normal(size=p))
+    assert DirichletProcess().fit(noisy).prior_ == prior

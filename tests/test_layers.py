@@ -20,6 +20,7 @@ LAYERS = [
         "variance",
         "contrasts",
         "samples",
+        "threads",
         "factors",
         "neighbours",
         "covariance",
@@ -47,12 +48,14 @@ LAYERS = [
     {"__init__", "__main__"},
 ]
 NUMERICAL = {"numpy", "scipy"}
-# The shells of the prior families are estimators, and fit batches in parallel.
+# The shells of the prior families are estimators, and fit batches in parallel; one
+# module limits the threads of BLAS.
 ESTIMATOR_SHELLS = {
     "priors/__init__.py": {"sklearn"},
     "priors/contract.py": {"sklearn"},
-    "priors/dirichlet_process.py": {"sklearn", "joblib", "threadpoolctl"},
-    "priors/npmle.py": {"sklearn", "threadpoolctl"},
+    "priors/dirichlet_process.py": {"sklearn", "joblib"},
+    "priors/npmle.py": {"sklearn"},
+    "threads.py": {"threadpoolctl"},
 }
 # Modules of the numerical layer with a method that hands out a table of an extra.
 TABLES = {"ranking.py": {"pandas"}}

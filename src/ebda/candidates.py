@@ -8,7 +8,7 @@ of each fold.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from ebda.arrays import FloatArray
 from ebda.contrasts import Contrasts, class_contrasts
@@ -23,12 +23,14 @@ from ebda.effects import Effects, fit_effects
 from ebda.linear_rule import LinearRule
 from ebda.moments import ClassMoments
 from ebda.null import Null, empirical_null
+from ebda.posterior import Prior
 from ebda.priors.contract import PriorEstimator
 from ebda.samples import Samples
 from ebda.variance import VARIANCES
 
 Name = tuple[str, str]
-MakePrior = Callable[[], PriorEstimator]
+# Makes an unfitted estimator, which may start at a prior fitted to similar values.
+MakePrior = Callable[[Prior | None], PriorEstimator]
 
 
 @dataclass(frozen=True)
@@ -106,12 +108,15 @@ class Recipe:
         Makers of unfitted prior estimators, by the name that shrinkages use.
     unbiased : bool
         Whether the bias is taken out of the midpoint.
+    starts : dict
+        A prior that that of a candidate will be close to, where one is known.
     """
 
     variance: str
     candidates: dict[Name, Shrinkage]
     priors: dict[str, MakePrior]
     unbiased: bool = True
+    starts: dict[Name, Prior] = field(default_factory=dict)
 
     @property
     def names(self) -> list[Name]:
@@ -121,6 +126,11 @@ class Recipe:
     def only(self, names: list[Name]) -> Recipe:
         """The same with these candidates alone."""
         return replace(self, candidates={name: self.candidates[name] for name in names})
+
+    def starting_at(self, effects: dict[Name, Effects]) -> Recipe:
+        """The same candidates for similar data: their priors start at these."""
+        starts = {name: e.prior_estimator.prior_ for name, e in effects.items()}
+        return replace(self.only(list(effects)), starts=starts)
 
     @property
     def covariances(self) -> list[str]:
@@ -160,7 +170,7 @@ class Recipe:
             if mine is plain and candidate[0] == "factor":
                 # Without factors there is no correlation to be wary of.
                 shrinkage = replace(shrinkage, prior="main", empirical_null=False)
-            found[candidate] = mine.effects(shrinkage)
+            found[candidate] = mine.effects(shrinkage, self.starts.get(candidate))
         return found
 
     def rules(
@@ -210,7 +220,7 @@ class _Values:
         self.values: Decorrelated = covariance.decorrelate(contrasts.z)
         self.fitted: dict[tuple[bool, str], Effects] = {}
 
-    def effects(self, shrinkage: Shrinkage) -> Effects:
+    def effects(self, shrinkage: Shrinkage, start: Prior | None) -> Effects:
         null = None
         if shrinkage.empirical_null:
             null = empirical_null(self.values.z[:, ~self.contrasts.constant])
@@ -221,6 +231,6 @@ class _Values:
                 self.covariance,
                 self.values,
                 null or Null(),
-                self.priors[shrinkage.prior](),
+                self.priors[shrinkage.prior](start),
             )
         return self.fitted[key]

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.utils import check_random_state
-from threadpoolctl import threadpool_limits
 
 from ebda import validation
 from ebda.arrays import FloatArray
@@ -22,17 +21,17 @@ from ebda.effects import Effects
 from ebda.linear_classifier import MomentClassifier, squeeze
 from ebda.linear_rule import LinearRule, log_odds
 from ebda.moments import ClassMoments
-from ebda.priors import make_prior
+from ebda.posterior import Prior
+from ebda.priors import PriorEstimator, make_prior
 from ebda.ranking import Ranking, rank_features
 from ebda.samples import Samples
 from ebda.selection import Selection, combine, select
 from ebda.shrinkage import SHRINKAGES
+from ebda.threads import one_blas_thread
 from ebda.variance import MIN_SAMPLES
 
 # What "auto" compares.
 AUTO_COVARIANCES = ("diagonal", "factor", "neighbours")
-# Parameters of a prior given by name where it serves a comparison only.
-_QUICK = {"dp": {"tol": 1e-6, "n_components": 10}}
 
 
 class EBClassifier(MomentClassifier):
@@ -183,19 +182,21 @@ class EBClassifier(MomentClassifier):
                 covariance, self.shrinkage, self.zero_threshold
             ).items()
         }
-        defaults = {"random_state": self.random_state, "n_jobs": self.n_jobs}
-        if quick:
-            by_name = self.prior if isinstance(self.prior, str) else ""
-            defaults = {**defaults, "n_jobs": 1, **_QUICK.get(by_name, {})}
         return Recipe(
             self.variance,
             candidates,
             {
-                "main": partial(make_prior, self.prior, **defaults),
-                "kernel": partial(make_prior, "kernel"),
+                "main": partial(self._make_prior, quick),
+                "kernel": lambda start: make_prior("kernel"),
             },
             self._unbiased_midpoint,
         )
+
+    def _make_prior(self, quick: bool, start: Prior | None) -> PriorEstimator:
+        settings = {"random_state": self.random_state, "n_jobs": self.n_jobs}
+        if isinstance(self.prior, str):
+            settings |= {"n_jobs": 1, "start": start} if quick else {}
+        return make_prior(self.prior, **settings)
 
     def _needs_samples(self) -> bool:
         return self._recipe().needs_samples
@@ -242,7 +243,7 @@ class EBClassifier(MomentClassifier):
         state = self.random_state
         seed = 0 if state is None else check_random_state(state).randint(2**31 - 1)
         return select(
-            self._recipe(quick=True).only(names),
+            self._recipe(quick=True).starting_at(effects),
             samples,
             samples.fingerprint(moments.means, np.sqrt(self.contrasts_.variance)),
             len(moments.counts),
@@ -260,7 +261,7 @@ class EBClassifier(MomentClassifier):
         that set and reset it each for itself would leave it wrong.
         """
         parallel = Parallel(n_jobs=self.n_jobs, prefer="threads")
-        with threadpool_limits(1, user_api="blas"):
+        with one_blas_thread():
             return list(parallel(delayed(function)(*job) for job in jobs))
 
     def _reported(self, effects: dict[Name, Effects]) -> Effects:

@@ -21,6 +21,8 @@ _MIN_BINNED = 1000
 # in the same optimum.
 _WIDTH = 0.02
 _LINEAR = 10.0
+# Values are rounded to this share of the noise, far below what they can tell.
+_STEP = 2.0**-24
 # Relative width of a cell in the noise scale, where values differ in it.
 _SCALE_WIDTH = 0.02
 
@@ -46,9 +48,17 @@ def each_value(z: FloatArray, scale: FloatArray) -> Cells:
 
 
 def group(z: FloatArray, scale: FloatArray) -> Cells:
-    """Values as cells: each its own if few, else binned with their sums preserved."""
+    """Values as cells: each its own if few, else binned with their sums preserved.
+
+    Values are taken in steps of `_STEP` and in order of size. The last digits of z
+    depend on the order in which the data were added up, and where two optima are
+    close such digits can decide between them; like this they do not.
+    """
+    z = np.rint(z / _STEP) * _STEP
+    equal = np.ptp(scale) == 0
     if len(z) < _MIN_BINNED:
-        return each_value(z, scale)
+        order = np.argsort(z, kind="stable") if equal else np.lexsort((scale, z))
+        return each_value(z[order], scale[order])
     size = np.abs(z)
     far = size > _LINEAR
     place = z / _WIDTH
@@ -56,16 +66,25 @@ def group(z: FloatArray, scale: FloatArray) -> Cells:
     place[far] *= _LINEAR / _WIDTH
     cell = np.floor(place, out=place).astype(np.int64)
     cell -= cell.min()
-    if np.ptp(scale) > 0:
+    if not equal:
         layer = np.floor(np.log(scale) / _SCALE_WIDTH).astype(np.int64)
         layer -= layer.min()
         cell += layer * (cell.max() + 1)
     if cell.max() > 16 * len(z):
         _, cell = np.unique(cell, return_inverse=True)
-    precision = scale**-2.0
     count = np.bincount(cell)
     used = count > 0
     members = count[used].astype(np.float64)
+    if equal:
+        # Sums of whole steps are exact in any order.
+        total = np.bincount(cell, weights=z)[used]
+        square = np.bincount(cell, weights=z * z)[used]
+        value, precision = total / members, np.full(len(members), scale[0] ** -2.0)
+        within = float(precision[0]) * float(
+            np.maximum(square - total * value, 0).sum()
+        )
+        return Cells(value, members, precision, within)
+    precision = scale**-2.0
     weight = np.bincount(cell, weights=precision)[used]
     value = np.bincount(cell, weights=precision * z)[used] / weight
     square = np.bincount(cell, weights=precision * z * z)[used]

@@ -57,6 +57,9 @@ _MEMORY = 10
 _LOOSE = 1e-5
 # Steps that a newborn component has to prove itself.
 _BIRTH_STEPS = 30
+# Residual at which a fixed point is exact, and steps without a smaller one to wait for.
+_POLISHED = 1e-14
+_POLISH_PATIENCE = 12
 # Effects, in standard errors, that an atom just off zero may stand for.
 _SPLIT_EFFECTS = (0.5, 1.0, 2.0)
 
@@ -214,6 +217,32 @@ class _Ascent:
                 return True
         return False
 
+    def _residual(self, stats: FloatArray, image: FloatArray) -> float:
+        """Distance of statistics from their image, as a share of their size."""
+        return float(np.abs((image - stats) / (1 + stats[:, :1])).max())
+
+    def polish(self) -> None:
+        """Go on to the fixed point itself, to the last digits.
+
+        Near the top the bound no longer tells, while the atoms may still move by
+        its square root; the residual does. Where the fixed point is not isolated it
+        stops falling, and the best point is kept.
+        """
+        best = self._residual(self.stats, self.image)
+        stats, image, bound = self.stats, self.image, self.bound
+        path = [(stats, image)]
+        left = _POLISH_PATIENCE
+        while best > _POLISHED and left > 0:
+            guess = extrapolate(path[-_MEMORY:])
+            stats = image if guess is None else guess
+            image, bound = self._image(stats)
+            path.append((stats, image))
+            residual = self._residual(stats, image)
+            left -= 1
+            if residual < best and bound >= self.bound - self.gain(1e-12):
+                best, left = residual, _POLISH_PATIENCE
+                self._jump_to(stats, image, bound)
+
     def merge(self) -> bool:
         """Merge pairs of components, best first, while that raises the bound."""
         merged = False
@@ -347,6 +376,32 @@ def _climb(
     return ascent, done
 
 
+def nearest(
+    start: DiscretePrior,
+    cells: Cells,
+    model: Model,
+    n_components: int,
+    tol: float,
+    max_iter: int,
+) -> VariationalFit:
+    """The optimum of the lower bound that a mixture near it leads to.
+
+    One climb, with no births, mergers or splits: for values that differ little from
+    those that `start` was fitted to.
+    """
+    log_weight = np.log(np.maximum(start.weights, 1e-300))
+    square = (cells.value - start.atoms[:, None]) ** 2
+    phi, _ = responsibilities(log_weight[:, None] - 0.5 * cells.precision * square)
+    stats = np.zeros((max(n_components, len(phi)), 3))
+    stats[: len(phi)] = statistics(phi, cells)
+    ascent = _Ascent(cells, model, stats)
+    done = ascent.climb(ascent.gain(tol), max_iter)
+    ascent.polish()
+    return VariationalFit(
+        components(ascent.stats, model), np.array(ascent.bounds), done
+    )
+
+
 def converged(
     cells: Cells, model: Model, n_components: int, tol: float, max_iter: int
 ) -> VariationalFit:
@@ -356,12 +411,14 @@ def converged(
     where that is not at zero; the evidence chooses.
     """
     best, done = _climb(cells, model, _start(cells, n_components), tol, max_iter)
+    best.polish()
     q = components(best.stats, model)
     evidence = log_evidence(cells, q, model)
     for stats in _splits(best):
         # No mergers: by the bound they would undo the split.
         ascent = _Ascent(cells, model, stats)
         finished = ascent.climb(ascent.gain(tol), max_iter)
+        ascent.polish()
         split = components(ascent.stats, model)
         its_evidence = log_evidence(cells, split, model)
         if its_evidence > evidence:

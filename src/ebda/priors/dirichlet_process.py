@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,21 +12,27 @@ import numpy.typing as npt
 from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from threadpoolctl import threadpool_limits
 
 from ebda.arrays import FloatArray
 from ebda.priors.algorithm1 import algorithm1
 from ebda.priors.cells import Cells, each_value, group
 from ebda.priors.contract import PriorFamily, check_values
-from ebda.priors.converged import converged
+from ebda.priors.converged import converged, nearest
 from ebda.priors.discrete import DiscretePrior
 from ebda.priors.variational import Model, VariationalFit
+from ebda.threads import one_blas_thread
 
 Inference = Callable[[list[Cells], Model, int, float, int], list[VariationalFit]]
 
 
 def _converged(batches: list[Cells], *settings: Any) -> list[VariationalFit]:
     return [converged(cells, *settings) for cells in batches]
+
+
+def _nearest(
+    start: DiscretePrior, batches: list[Cells], *settings: Any
+) -> list[VariationalFit]:
+    return [nearest(start, cells, *settings) for cells in batches]
 
 
 # name: (how values are grouped, the iteration, its default weights and tolerance)
@@ -78,6 +85,9 @@ class DirichletProcess(PriorFamily):
         1e-3.
     max_iter : int
         Iterations at the most, for each batch.
+    start : DiscretePrior, optional
+        "converged": a prior fitted to similar values, from which the nearest optimum
+        is climbed to, without a search for others.
     n_jobs : int, optional
         Batches fitted at a time, as joblib counts. The result does not depend on it.
     random_state : int, RandomState or None
@@ -121,6 +131,7 @@ class DirichletProcess(PriorFamily):
         weights: str | None = None,
         tol: float | None = None,
         max_iter: int = 2000,
+        start: DiscretePrior | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
@@ -133,6 +144,7 @@ class DirichletProcess(PriorFamily):
         self.weights = weights
         self.tol = tol
         self.max_iter = max_iter
+        self.start = start
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -150,12 +162,15 @@ class DirichletProcess(PriorFamily):
         self._check_parameters(len(values))
         unit = float(scales[0] if np.ptp(scales) == 0 else np.median(scales))
         values, scales = values / unit, scales / unit
+        start = self.start if self.start is None else self.start.rescale(1 / unit)
         batches = self._batches(len(values))
         workers = min(effective_n_jobs(self.n_jobs), len(batches))
         shares = [batches[i::workers] for i in range(workers)]
         parts = Parallel(n_jobs=self.n_jobs)(
             delayed(self._fit_batches)(
-                [values[rows] for rows in share], [scales[rows] for rows in share]
+                [values[rows] for rows in share],
+                [scales[rows] for rows in share],
+                start,
             )
             for share in shares
         )
@@ -175,11 +190,16 @@ class DirichletProcess(PriorFamily):
         return self
 
     def _fit_batches(
-        self, z: list[FloatArray], scale: list[FloatArray]
+        self,
+        z: list[FloatArray],
+        scale: list[FloatArray],
+        start: DiscretePrior | None,
     ) -> list[tuple[VariationalFit, DiscretePrior]]:
         grouping, iteration, weights, tol = INFERENCES[self.inference]
+        if start is not None:
+            iteration = partial(_nearest, start)
         # Threads of BLAS add in another order: with one, n_jobs changes no bit.
-        with threadpool_limits(1, user_api="blas"):
+        with one_blas_thread():
             cells = [grouping(*pair) for pair in zip(z, scale, strict=True)]
             fits = iteration(
                 cells,
@@ -227,6 +247,8 @@ class DirichletProcess(PriorFamily):
             )
         if self.tol is not None and not self.tol > 0:
             raise ValueError(f"tol must be positive, got {self.tol!r}")
+        if self.start is not None and self.inference != "converged":
+            raise ValueError("start is for inference='converged'")
         for name, known in (("inference", INFERENCES), ("weights", WEIGHTS)):
             value = getattr(self, name)
             if value not in known and not (name == "weights" and value is None):

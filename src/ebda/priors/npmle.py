@@ -7,7 +7,6 @@ import warnings
 import numpy as np
 import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
-from threadpoolctl import threadpool_limits
 
 from ebda.arrays import FloatArray
 from ebda.priors.cells import group
@@ -20,6 +19,7 @@ from ebda.priors.kiefer_wolfowitz import (
     maximise,
     occupied_grid,
 )
+from ebda.threads import one_blas_thread
 
 
 class NPMLE(PriorFamily):
@@ -111,7 +111,7 @@ class NPMLE(PriorFamily):
         sample = Sample(values / unit, scales / unit, share)
         self.grid_ = self._grid(values, scales)
         # Threads of BLAS add in another order: with one, the bits are always the same.
-        with threadpool_limits(1, user_api="blas"):
+        with one_blas_thread():
             fit = self._maximise(sample, self.grid_ / unit)
         self.prior_ = DiscretePrior(self.grid_, fit.weights)
         self.duality_gap_ = fit.gap
