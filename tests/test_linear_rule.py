@@ -11,10 +11,11 @@ from scipy import sparse, stats
 
 import ebda.linear_rule
 from ebda import EBClassifier, theory
+from ebda.calibration import Calibration
 from ebda.contrasts import class_contrasts
 from ebda.covariance import Diagonal
 from ebda.datasets import make_two_class
-from ebda.linear_rule import LinearRule, linear_rule, log_probabilities, scores
+from ebda.linear_rule import LinearRule, linear_rule, scores
 from ebda.moments import ClassMoments, class_moments
 from ebda.paper.methods import PaperRule
 from ebda.priors import DiscretePrior
@@ -100,7 +101,7 @@ def test_without_shrinkage_scores_are_gaussian_log_odds(
     density = stats.norm.logpdf(X[:, None, :], moments.means, np.sqrt(variance))
     joint = density.sum(axis=2) + np.log(class_prior)
     want = joint - np.logaddexp.reduce(joint, axis=1, keepdims=True)
-    got = log_probabilities(scores(X, rule.coef, rule.intercept))
+    got = Calibration.none().log_probabilities(scores(X, rule.coef, rule.intercept))
     np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-9)
 
 
@@ -254,7 +255,7 @@ def test_probabilities_are_finite_sum_to_one_and_follow_the_score(
     score[10:20] *= 1e5 / 3
     score[20:22] = [[-1e5], [1e5]]
     score[20:22, -1] *= -1
-    got = log_probabilities(score)
+    got = Calibration.none().log_probabilities(score)
     assert got.shape == (30, n_classes)
     assert np.isfinite(got).all()
     np.testing.assert_allclose(np.exp(got).sum(axis=1), 1.0, rtol=1e-12)
@@ -264,15 +265,17 @@ def test_probabilities_are_finite_sum_to_one_and_follow_the_score(
 
 def test_log_odds_of_two_classes_are_the_score() -> None:
     score = np.array([[-1e5], [-2.0], [0.0], [0.3], [1e5]])
-    got = log_probabilities(score)
+    got = Calibration.none().log_probabilities(score)
     np.testing.assert_allclose(got[:, 1] - got[:, 0], score[:, 0], rtol=1e-14)
 
 
 def test_many_class_probabilities_ignore_a_common_shift() -> None:
     score = np.array([[0.0, 1.0, 2.0]])
     want = score - np.log(np.exp(score).sum())
-    np.testing.assert_allclose(log_probabilities(score), want)
-    np.testing.assert_allclose(log_probabilities(score + 1e5), want, rtol=1e-9)
+    np.testing.assert_allclose(Calibration.none().log_probabilities(score), want)
+    np.testing.assert_allclose(
+        Calibration.none().log_probabilities(score + 1e5), want, rtol=1e-9
+    )
 
 
 def test_the_spread_of_a_rule_is_that_of_its_scores() -> None:

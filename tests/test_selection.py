@@ -7,18 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import sparse
-from scipy.optimize import minimize
-from scipy.special import log_softmax, softmax
 from scipy.stats import norm
 from sklearn.base import clone
-from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 from threadpoolctl import threadpool_info
 
 import ebda.samples
 from ebda import EBClassifier
 from ebda.baselines import IndependenceRule
-from ebda.calibration import logistic_slope
 from ebda.datasets import load_khan, make_factor_classes, make_two_class
 from ebda.linear_rule import LinearRule
 from ebda.priors import DiscretePrior
@@ -270,83 +266,6 @@ def test_the_same_rule_by_another_name_gets_no_weight() -> None:
     model = EBClassifier().fit(sim.data, sim.target)
     assert model.n_factors_ == 0
     assert weight_of(model.selection_, "diagonal") == pytest.approx(1)
-
-
-# Calibration
-
-
-def overlapping(n: int, K: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Scores with logits 0.7 times them plus the log class probabilities."""
-    rng = np.random.default_rng(seed)
-    log_prior = np.log(np.arange(1.0, K + 1) / np.arange(1.0, K + 1).sum())
-    scores = rng.normal(scale=1.5, size=(n, 1 if K == 2 else K))
-    full = np.hstack([np.zeros((n, 1)), scores]) if K == 2 else scores
-    p = softmax(0.7 * full + log_prior, axis=1)
-    codes = (rng.uniform(size=(n, 1)) > np.cumsum(p, axis=1)).sum(axis=1)
-    return scores, np.minimum(codes, K - 1), log_prior
-
-
-def test_slope_is_that_of_a_logistic_regression() -> None:
-    rng = np.random.default_rng(0)
-    codes = rng.integers(0, 2, 20_000)
-    scores = rng.normal(size=(20_000, 1)) + 0.8 * (codes[:, None] - 0.5)
-    weight = rng.integers(1, 3, 20_000).astype(float)
-    other = LogisticRegression(C=np.inf, fit_intercept=False, tol=1e-10)
-    other.fit(scores, codes, sample_weight=weight)
-    slope = logistic_slope(scores, codes, weight, np.log([0.5, 0.5]))
-    assert slope == pytest.approx(other.coef_[0, 0], rel=1e-3)
-
-
-@pytest.mark.parametrize("K", [2, 3])
-def test_slope_of_unequal_classes_is_the_maximum_of_the_likelihood(K: int) -> None:
-    scores, codes, log_prior = overlapping(20_000, K, seed=K)
-    full = np.hstack([np.zeros_like(scores), scores]) if K == 2 else scores
-
-    def loss(a: np.ndarray) -> float:
-        logits = a[0] * full + log_prior
-        return -float(log_softmax(logits, axis=1)[np.arange(20_000), codes].sum())
-
-    direct = minimize(loss, [1.0]).x[0]
-    slope = logistic_slope(scores, codes, np.ones(20_000), log_prior)
-    assert slope == pytest.approx(direct, rel=1e-3)
-    assert slope == pytest.approx(0.7, rel=0.05)
-
-
-def test_slope_solves_firths_equation() -> None:
-    """The derivative of log-likelihood and half log information is zero."""
-    scores, codes, log_prior = overlapping(25, 2, seed=1)
-    slope = logistic_slope(scores, codes, np.ones(25), log_prior)
-
-    def objective(a: float) -> float:
-        p = 1 / (1 + np.exp(-(a * scores[:, 0] + log_prior[1] - log_prior[0])))
-        information = (p * (1 - p) * scores[:, 0] ** 2).sum()
-        likelihood = np.log(np.where(codes == 1, p, 1 - p)).sum()
-        return float(likelihood + np.log(information) / 2)
-
-    step = 1e-4 * slope
-    best, below, above = (objective(slope + x) for x in (0, -step, step))
-    assert (
-        abs(above - below) / (2 * step)
-        < 1e-3 * abs(above + below - 2 * best) / (step**2) * slope
-    )
-
-
-def test_slope_is_finite_where_the_classes_are_separated() -> None:
-    codes = np.repeat([0, 1], 10)
-    scores = np.where(codes == 1, 1.0, -1.0)[:, None] * np.linspace(1, 2, 20)[:, None]
-    prior = np.log([0.5, 0.5])
-    slope = logistic_slope(scores, codes, np.ones(20), prior)
-    assert 0 < slope < 20
-    # More of the same is more evidence, and the unit of the scores is taken over.
-    assert logistic_slope(scores, codes, np.full(20, 10.0), prior) > slope
-    scaled = logistic_slope(1e6 * scores, codes, np.ones(20), prior)
-    assert scaled == pytest.approx(slope / 1e6, rel=1e-3)
-
-
-def test_scores_without_spread_have_slope_one() -> None:
-    prior = np.log([0.5, 0.5])
-    slope = logistic_slope(np.zeros((4, 1)), np.array([0, 0, 1, 1]), np.ones(4), prior)
-    assert slope == 1.0
 
 
 # The combined rule

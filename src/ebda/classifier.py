@@ -103,6 +103,8 @@ class EBClassifier(MomentClassifier):
         All features by the evidence that they differ, with q-values.
     selection_ : Selection
         What was compared and with what weight; ``print(model.selection_)``.
+    calibration_ : Calibration
+        From decisions to probabilities, as far as held-out samples can tell.
     n_factors_ : int
         Common factors that were found; 0 with covariance="diagonal".
     selected_ : ndarray of bool of shape (n_features,)
@@ -218,6 +220,7 @@ class EBClassifier(MomentClassifier):
         recipe = recipe.only(list(effects))
         rules = recipe.rules(effects, moments, np.ones_like(class_prior))
         self.selection_, spread = self._select(effects, moments, samples)
+        self.calibration_ = self.selection_.calibration
         self._say(f"choice of the rule\n{self.selection_}", start)
 
         self._keep(self._reported(effects))

@@ -24,9 +24,10 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from ebda import validation
 from ebda.arrays import FloatArray
+from ebda.calibration import Calibration
 from ebda.contrasts import Contrasts, class_contrasts
 from ebda.covariance import Diagonal
-from ebda.linear_rule import LinearRule, linear_rule, log_probabilities, scores
+from ebda.linear_rule import LinearRule, linear_rule, scores
 from ebda.moments import ClassMoments, class_moments
 from ebda.samples import Samples
 from ebda.variance import MIN_SAMPLES, VARIANCES
@@ -151,6 +152,10 @@ class LinearClassifier(
         labels: npt.NDArray[Any] = self.classes_[place]
         return labels
 
+    def _calibration(self) -> Calibration:
+        """From scores to probabilities; scores are log-odds where not said else."""
+        return getattr(self, "calibration_", None) or Calibration.none()
+
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Log probability of each class; finite however far a sample lies.
 
@@ -159,7 +164,7 @@ class LinearClassifier(
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Samples.
         """
-        return log_probabilities(self._scores(X))
+        return self._calibration().log_probabilities(self._scores(X))
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Probability of each class, as the model has it.

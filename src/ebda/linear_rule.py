@@ -25,7 +25,6 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.special import log_expit, log_softmax
 
 from ebda.arrays import FloatArray
 from ebda.contrasts import Contrasts
@@ -108,18 +107,3 @@ def scores(X: Any, coef: FloatArray, intercept: FloatArray) -> FloatArray:
         out[start : start + rows] = block @ coef.T
     out += intercept
     return out
-
-
-def log_probabilities(score: FloatArray) -> FloatArray:
-    """Log class probabilities for scores of shape (n, 1) or (n, n_classes).
-
-    Finite for every finite score: nothing is exponentiated before the logarithm.
-
-    >>> log_probabilities(np.array([[0.0], [1000.0]]))[:, 0].round(3).tolist()
-    [-0.693, -1000.0]
-    """
-    if score.shape[1] == 1:
-        result: FloatArray = log_expit(np.hstack([-score, score]))
-    else:
-        result = log_softmax(score, axis=1)
-    return result

@@ -22,13 +22,13 @@ The held-out scores of the combined rule also say how far its scores can be beli
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
 from ebda.arrays import FloatArray, IntArray
-from ebda.calibration import logistic_slope
+from ebda.calibration import Calibration, calibrate
 from ebda.candidates import Name, Recipe
 from ebda.linear_rule import LinearRule
 from ebda.moments import ClassMoments, merge_all
@@ -60,6 +60,8 @@ class Selection:
     slope : float
         What the combined scores, in units of their held-out spread, are multiplied
         by to be log-odds.
+    calibration : Calibration
+        How sure that is.
     scores : ndarray of shape (n_held_out, n_contrasts), optional
         Held-out scores of the combined rule, as log-odds before class probabilities.
     codes : ndarray of shape (n_held_out,), optional
@@ -73,6 +75,7 @@ class Selection:
     n_folds: int
     reason: str
     slope: float = 1.0
+    calibration: Calibration = field(default_factory=Calibration.none)
     scores: FloatArray | None = None
     codes: IntArray | None = None
 
@@ -313,7 +316,7 @@ def select(
     combined = np.tensordot(weight / spread, held_out.scores, 1)
     counts = np.bincount(held_out.codes, weights=held_out.weight, minlength=n_classes)
     log_prior = np.log(np.maximum(counts, 1e-300) / counts.sum())
-    slope = logistic_slope(combined, held_out.codes, held_out.weight, log_prior)
+    slope, calibration = calibrate(combined, held_out.codes, held_out.weight, log_prior)
     error: npt.NDArray[np.float64] = np.sqrt(np.diag(covariance))
     reason = f"Compared by the separation of held-out samples in {N_FOLDS} folds."
     selection = Selection(
@@ -324,6 +327,7 @@ def select(
         N_FOLDS,
         reason,
         slope,
+        calibration,
         slope * combined,
         held_out.codes,
     )
