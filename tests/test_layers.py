@@ -21,6 +21,8 @@ LAYERS = [
         "contrasts",
         "samples",
         "threads",
+        "tabulated",
+        "compiled",
         "factors",
         "neighbours",
         "covariance",
@@ -55,10 +57,11 @@ ESTIMATOR_SHELLS = {
     "priors/contract.py": {"sklearn"},
     "priors/dirichlet_process.py": {"sklearn", "joblib"},
     "priors/npmle.py": {"sklearn"},
-    "threads.py": {"threadpoolctl"},
+    "threads.py": {"threadpoolctl", "joblib"},
+    "compiled.py": {"numba"},
 }
 # Modules of the numerical layer with a method that hands out a table of an extra.
-TABLES = {"ranking.py": {"pandas"}}
+TABLES = {"ranking.py": {"pandas"}, "compiled.py": {"numba"}}
 
 # Modules that need an extra, and say so where it is missing.
 EXTRAS = {"lasso.py", "progress.py", "reproduce.py", *TABLES}

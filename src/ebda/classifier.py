@@ -21,7 +21,7 @@ from ebda.effects import Effects
 from ebda.linear_classifier import MomentClassifier, squeeze
 from ebda.linear_rule import LinearRule, log_odds
 from ebda.moments import ClassMoments
-from ebda.posterior import Prior
+from ebda.posterior import Posterior, Prior
 from ebda.priors import PriorEstimator, make_prior
 from ebda.ranking import Ranking, rank_features
 from ebda.samples import Samples
@@ -288,14 +288,29 @@ class EBClassifier(MomentClassifier):
         self.prior_ = effects.prior_estimator.prior_
         self.posterior_ = effects.posterior
         self.z_ = squeeze(effects.z)
-        self.posterior_mean_ = squeeze(effects.posterior.mean)
-        self.prob_zero_ = squeeze(effects.posterior.prob_zero)
+
+    def _fitted_posterior(self) -> Posterior:
+        if "posterior_" not in vars(self):
+            raise AttributeError("fit first: there is no posterior yet")
+        posterior: Posterior = self.posterior_
+        return posterior
+
+    # What the rule may do without is computed when it is asked for, and kept there.
+
+    @property
+    def posterior_mean_(self) -> FloatArray:
+        """Posterior mean of each difference."""
+        return squeeze(self._fitted_posterior().mean)
+
+    @property
+    def prob_zero_(self) -> FloatArray:
+        """Probability of each difference to be zero."""
+        return squeeze(self._fitted_posterior().prob_zero)
 
     @property
     def ranking_(self) -> Ranking:
         """All features by the evidence that they differ between the classes."""
-        if not hasattr(self, "posterior_"):
-            raise AttributeError("fit first: there is no ranking yet")
+        posterior = self._fitted_posterior()
         z = np.atleast_2d(self.z_)
         constant = self.contrasts_.constant
-        return rank_features(z, self.posterior_, constant, self._names())
+        return rank_features(z, posterior, constant, self._names())

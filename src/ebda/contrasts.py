@@ -20,7 +20,8 @@ import numpy.typing as npt
 
 from ebda.arrays import FloatArray
 from ebda.moments import ClassMoments
-from ebda.variance import ROUNDING, Variance
+from ebda.threads import over_blocks
+from ebda.variance import ROUNDING, Variance, any_rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,19 +79,37 @@ def class_contrasts(moments: ClassMoments, variance: Variance) -> Contrasts:
     counts = moments.counts
     positive, negative = contrast_weights(counts)
     weights = positive - negative
-    z = weights @ moments.means
     var_of_mean = weights**2 / counts
-    if variance.by_class.shape[0] == 1:
-        scale = np.sqrt(var_of_mean.sum(axis=1)[:, None] * variance.by_class)
-    else:
-        scale = np.sqrt(var_of_mean @ variance.by_class)
+    pooled = variance.by_class.shape[0] == 1
+    unit = var_of_mean.sum(axis=1)[:, None] if pooled else var_of_mean
+    p = moments.means.shape[1]
+    z, scale = np.empty((len(weights), p)), np.empty((len(weights), p))
+    constant, flat = np.empty(p, dtype=bool), np.empty(p, dtype=bool)
 
-    tiny = np.abs(moments.means).max(axis=0)
-    tiny *= ROUNDING
-    spread = np.sqrt(moments.centred_squares.max(axis=0) / counts.max())
-    constant = (spread <= tiny) & (np.abs(z).max(axis=0) <= tiny)
-    flat = constant | (np.sqrt(variance.within) <= tiny)
-    np.divide(z, scale, out=z, where=~flat)
+    def part(cols: slice) -> None:
+        means, d = moments.means[:, cols], z[:, cols]
+        np.matmul(weights, means, out=d)
+        if pooled:
+            np.multiply(unit, variance.by_class[:, cols], out=scale[:, cols])
+        else:
+            np.matmul(unit, variance.by_class[:, cols], out=scale[:, cols])
+        np.sqrt(scale[:, cols], out=scale[:, cols])
+        squares = moments.centred_squares[:, cols].max(axis=0)
+        if not any_rounding(means, squares / counts.max()) and not any_rounding(
+            means, variance.within[cols]
+        ):
+            constant[cols] = flat[cols] = False
+            d /= scale[:, cols]
+            return
+        tiny = np.abs(means).max(axis=0)
+        tiny *= ROUNDING
+        constant[cols] = np.sqrt(squares / counts.max()) <= tiny
+        constant[cols] &= np.abs(d).max(axis=0) <= tiny
+        flat[cols] = np.sqrt(variance.within[cols]) <= tiny
+        flat[cols] |= constant[cols]
+        np.divide(d, scale[:, cols], out=d, where=~flat[cols])
+
+    over_blocks(part, p)
     within = variance.within
     if flat.any():
         within = within.copy()
@@ -99,9 +118,9 @@ def class_contrasts(moments: ClassMoments, variance: Variance) -> Contrasts:
         perfect = flat & ~constant
         largest = np.abs(z[:, ~flat]).max(initial=np.sqrt(counts.sum()))
         # The sd at which the strongest contrast of the feature has z = largest.
-        unit = np.sqrt(var_of_mean.sum(axis=1))[:, None]
-        sd = (np.abs(z[:, perfect]) / unit).max(axis=0) / largest
+        root = np.sqrt(var_of_mean.sum(axis=1))[:, None]
+        sd = (np.abs(z[:, perfect]) / root).max(axis=0) / largest
         within[perfect] = sd**2
-        scale[:, perfect] = unit * sd
+        scale[:, perfect] = root * sd
         z[:, perfect] /= scale[:, perfect]
     return Contrasts(z, scale, positive, negative, within, constant)

@@ -104,7 +104,9 @@ class Effects:
         unbiased : bool
             Whether to take the bias out of the midpoint; False is the paper's.
         """
-        e = self.shrunken(shrinkage, kappa) * self.null.width
+        e = self.shrunken(shrinkage, kappa)
+        if not self.null.is_standard:
+            e = e * self.null.width
         eta = self.covariance.restore(e, self.values)
         divergence: FloatArray | float = 0.0
         if unbiased and not _balanced(self.contrasts, moments):
@@ -137,5 +139,6 @@ def fit_effects(
         Unfitted; it is fitted here.
     """
     varying: npt.NDArray[np.bool_] = ~contrasts.constant
-    fitted = prior.fit(null.standardise(values.z[:, varying]))
+    z = values.z if varying.all() else values.z[:, varying]
+    fitted = prior.fit(null.standardise(z))
     return Effects(contrasts, covariance, values, null, fitted)

@@ -30,6 +30,7 @@ from ebda.covariance import Diagonal
 from ebda.linear_rule import LinearRule, linear_rule, scores
 from ebda.moments import ClassMoments, class_moments
 from ebda.samples import Samples
+from ebda.threads import allow_threads
 from ebda.variance import MIN_SAMPLES, VARIANCES
 
 _SPARSE = ["csr", "csc"]
@@ -66,8 +67,9 @@ class LinearClassifier(
     def _moments(
         self, X: Any, codes: npt.NDArray[np.intp], n_classes: int, weight: Any = None
     ) -> ClassMoments:
-        moments = class_moments(X, codes, n_classes, weight)
-        validation.check_finite_moments(moments, X, self._names())
+        with allow_threads(getattr(self, "n_jobs", None)):
+            moments = class_moments(X, codes, n_classes, weight)
+            validation.check_finite_moments(moments, X, self._names())
         return moments
 
     def _read(
@@ -351,7 +353,8 @@ class MomentClassifier(LinearClassifier):
         prior = validation.class_prior(self.priors, moments.counts)
         lacking = self._lacking(classes, moments.counts)
         if lacking is None:
-            contrasts = class_contrasts(moments, VARIANCES[self.variance](moments))
+            with allow_threads(getattr(self, "n_jobs", None)):
+                contrasts = class_contrasts(moments, VARIANCES[self.variance](moments))
             if contrasts.constant.all():
                 p = len(contrasts.constant)
                 lacking = f"all {p} features are constant, nothing to classify by"
@@ -361,7 +364,8 @@ class MomentClassifier(LinearClassifier):
         self.class_prior_ = prior
         self.contrasts_ = contrasts
         self.z_ = squeeze(contrasts.z)
-        rule = self._rule(moments, contrasts, samples, prior)
+        with allow_threads(getattr(self, "n_jobs", None)):
+            rule = self._rule(moments, contrasts, samples, prior)
         self.coef_, self.intercept_ = rule.coef, rule.intercept
         self.selected_ = (rule.coef != 0).any(axis=0)
         return None

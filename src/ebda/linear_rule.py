@@ -30,6 +30,7 @@ from ebda.arrays import FloatArray
 from ebda.contrasts import Contrasts
 from ebda.covariance import Covariance
 from ebda.moments import ClassMoments
+from ebda.threads import over_blocks
 
 # Elements of a block of X that is converted to float64 at a time: 8 MiB.
 _BLOCK_ELEMENTS = 1 << 20
@@ -73,17 +74,36 @@ def linear_rule(
         Sum over the features of d eta / d z, for the unbiased midpoint; 0 cuts at
         the midpoint of the sample means, as the paper does.
     """
-    d = contrasts.scale * eta
-    coef = covariance.solve(d.copy())
-    coef[:, contrasts.constant] = 0.0
-    # coef' S coef with S coef = d.
-    variance = max(float(np.einsum("cj,cj->", coef, d)), 0.0)
-    # coef . (P + Q) m / 2, without forming the midpoints.
+    coef = _scaled(contrasts, eta)
+    coef = covariance.solve(coef)
     P, Q = contrasts.positive, contrasts.negative
-    at_middle = np.einsum("ck,ck->c", coef @ moments.means.T, (P + Q) / 2)
+    middle = (P + Q) / 2
+
+    def part(cols: slice) -> tuple[float, FloatArray]:
+        w = coef[:, cols]
+        w[:, contrasts.constant[cols]] = 0.0
+        d = contrasts.scale[:, cols] * eta[:, cols]
+        # coef . (P + Q) m / 2, without forming the midpoints.
+        at_middle = np.einsum("ck,ck->c", w @ moments.means[:, cols].T, middle)
+        return float(np.einsum("cj,cj->", w, d)), at_middle
+
+    parts = over_blocks(part, eta.shape[1])
+    # coef' S coef with S coef = d.
+    variance = max(sum(v for v, _ in parts), 0.0)
+    at_middle = np.sum([m for _, m in parts], axis=0)
     at_middle -= divergence * ((P**2 - Q**2) / (2 * moments.counts)).sum(axis=1)
     intercept = log_odds(class_prior) - at_middle
     return LinearRule(coef, intercept, np.sqrt(variance) or 1.0)
+
+
+def _scaled(contrasts: Contrasts, eta: FloatArray) -> FloatArray:
+    d = np.empty_like(eta)
+
+    def part(cols: slice) -> None:
+        np.multiply(contrasts.scale[:, cols], eta[:, cols], out=d[:, cols])
+
+    over_blocks(part, eta.shape[1])
+    return d
 
 
 def log_odds(class_prior: FloatArray) -> FloatArray:

@@ -8,7 +8,8 @@ side by side.
 
 A tile of rows and columns is copied to float64, sorted by class, and summed in two
 steps (mean first, then squares about it) while it is in the cache: features with a
-large mean and a small variance lose no digits, and X itself is read once.
+large mean and a small variance lose no digits, and X itself is read once. Large
+matrices are summed by a compiled loop where there is one (:mod:`ebda.compiled`).
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from ebda import compiled
 from ebda.arrays import FloatArray, IntArray
+from ebda.threads import over_blocks
 
 # Half a million float64 (4 MiB): a tile and its working copy stay in the cache of
 # a present core, and the rows of a tile are still long enough to stream.
@@ -143,7 +146,6 @@ def _dense_moments(
 ) -> ClassMoments:
     n, p = X.shape
     rows_per_tile = min(max(n, 1), _TILE_ROWS)
-    cols_per_tile = max(1, _TILE_ELEMENTS // rows_per_tile)
     total: ClassMoments | None = None
     for start in range(0, n, rows_per_tile):
         stop = min(start + rows_per_tile, n)
@@ -153,12 +155,47 @@ def _dense_moments(
         part_weight = None if weight is None else weight[rows]
         part = ClassMoments.empty(n_classes, p)
         part.counts[:] = _slice_counts(bounds, part_weight)
-        for left in range(0, p, cols_per_tile):
-            cols = slice(left, min(left + cols_per_tile, p))
-            tile = X[rows, cols].astype(np.float64, order="C", copy=False)
-            _tile_moments(tile, bounds, part_weight, part, cols)
+        if weight is None and compiled.suits(X):
+            _compiled_moments(X, rows, bounds, part)
+        else:
+            _tiled_moments(X, rows, bounds, part_weight, part)
         total = part if total is None else total.merge(part)
     return ClassMoments.empty(n_classes, p) if total is None else total
+
+
+def _compiled_moments(
+    X: npt.NDArray[Any], rows: IntArray, bounds: IntArray, into: ClassMoments
+) -> None:
+    kernel, width = compiled.class_sums(), compiled.tile_columns(len(rows))
+
+    def part(cols: slice) -> None:
+        kernel(
+            X,
+            rows,
+            bounds,
+            cols.start,
+            cols.stop,
+            width,
+            into.means,
+            into.centred_squares,
+        )
+
+    over_blocks(part, X.shape[1])
+
+
+def _tiled_moments(
+    X: npt.NDArray[Any],
+    rows: IntArray,
+    bounds: IntArray,
+    weight: FloatArray | None,
+    into: ClassMoments,
+) -> None:
+    def part(cols: slice) -> None:
+        tile = X[rows, cols].astype(np.float64, order="C", copy=False)
+        with np.errstate(over="ignore", invalid="ignore"):
+            _tile_moments(tile, bounds, weight, into, cols)
+
+    over_blocks(part, X.shape[1], max(1, _TILE_ELEMENTS // max(len(rows), 1)))
 
 
 def _slice_counts(bounds: IntArray, weight: FloatArray | None) -> FloatArray:

@@ -40,8 +40,15 @@ class Null:
     place: FloatArray | float = 0.0
     width: FloatArray | float = 1.0
 
+    @property
+    def is_standard(self) -> bool:
+        """Whether it is N(0, 1)."""
+        return np.ndim(self.place) == 0 and self.place == 0 and self.width == 1
+
     def standardise(self, z: FloatArray) -> FloatArray:
         """Values with the null at zero and of unit width."""
+        if self.is_standard:
+            return z
         standard: FloatArray = (z - self.place) / self.width
         return standard
 

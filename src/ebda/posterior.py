@@ -10,7 +10,8 @@ the posterior weight of an atom is (the paper's Section 3.3)
 Exponents are taken relative to the atom nearest to z, as
 ``(a_t - a*)(z - (a_t + a*)/2) / scale**2``: no square of z is ever formed and
 cancelled again, so ``z = 1e6`` is as exact as ``z = 1``. Values are handled in
-blocks, so that memory does not grow with their number times the number of atoms.
+blocks, so that memory does not grow with their number times the number of atoms; very
+many values of one scale are looked up in a table (:mod:`ebda.tabulated`).
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from ebda import tabulated
 from ebda.arrays import FloatArray
 
 # Elements of a block of values x atoms: 2 MiB of float64, within the cache.
@@ -81,22 +83,46 @@ class DiscretePosterior:
     log_weights: FloatArray
 
     @cached_property
-    def _mean_and_prob_zero(self) -> tuple[FloatArray, FloatArray]:
-        zero = (self.atoms == 0).astype(np.float64)
-        rows = np.stack([self.atoms, zero])
-        mean, prob_zero = self._summarise(lambda w: rows @ w, 2)
-        return mean, np.minimum(prob_zero, 1.0)
+    def _ends(self) -> tuple[float, float] | None:
+        """Of the values, where there are so many that a table is worth it."""
+        return tabulated.fits(self.z, self.scale)
 
-    @property
+    def _expectation(self, h: FloatArray) -> FloatArray:
+        """Posterior mean of a function of the atoms, at every value."""
+        if self._ends is None:
+            return self._summarise(lambda w: (h @ w)[None, :], 1)[0]
+        scale = float(self.scale.flat[0])
+
+        def with_slope(nodes: FloatArray) -> tuple[FloatArray, FloatArray]:
+            rows = np.stack([h, self.atoms, h * self.atoms])
+            scales = np.full(len(nodes), scale)
+            parts = [
+                rows @ w
+                for _, w, _ in weight_blocks(
+                    nodes, scales, self.atoms, self.log_weights
+                )
+            ]
+            mean_h, mean, product = np.concatenate(parts, axis=1)
+            return mean_h, (product - mean_h * mean) / scale**2
+
+        return tabulated.interpolate(with_slope, self.z, scale, *self._ends)
+
+    @cached_property
     def mean(self) -> FloatArray:
-        return self._mean_and_prob_zero[0]
+        return self._expectation(self.atoms)
 
-    @property
+    @cached_property
     def prob_zero(self) -> FloatArray:
-        return self._mean_and_prob_zero[1]
+        zero = self._expectation((self.atoms == 0).astype(np.float64))
+        return np.clip(zero, 0.0, 1.0, out=zero)
 
     @cached_property
     def sd(self) -> FloatArray:
+        if self._ends is not None:
+            square = self._expectation(self.atoms**2)
+            square -= self.mean**2
+            return np.sqrt(np.maximum(square, 0.0, out=square), out=square)
+
         def spread(w: FloatArray) -> FloatArray:
             from_mean = self.atoms[:, None] - self.atoms @ w
             variance = np.einsum("tk,tk,tk->k", w, from_mean, from_mean)
@@ -184,6 +210,8 @@ def weight_blocks(
 def finite_values(z: npt.ArrayLike) -> FloatArray:
     """Values as float64, refused with their place where they are not finite."""
     values = np.asarray(z, dtype=np.float64)
+    if values.size and np.isfinite(tabulated.ends(values.ravel())).all():
+        return values
     bad = np.flatnonzero(~np.isfinite(values))
     if bad.size:
         kind = "NaN" if np.isnan(values.ravel()[bad[0]]) else "infinity"

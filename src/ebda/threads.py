@@ -1,12 +1,30 @@
-"""One thread of BLAS where bits must not depend on how many there are."""
+"""Threads: how many a pass over the features may use, and the passes themselves.
+
+NumPy and compiled kernels let go of the interpreter's lock, so that threads read X and
+work on p-vectors side by side. Results do not depend on their number: blocks are cut
+by size alone, and what comes out of them is put together in their order.
+"""
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
 from functools import cache
+from typing import TypeVar
 
 import scipy.linalg  # noqa: F401  # its BLAS is to be found too
+from joblib import cpu_count, effective_n_jobs
+from joblib.parallel import get_active_backend
 from threadpoolctl import ThreadpoolController
+
+Result = TypeVar("Result")
+
+# Features of a block: a few float64 vectors of this length fit in the cache of a core.
+BLOCK = 1 << 15
+
+_allowed: ContextVar[int] = ContextVar("threads", default=1)
 
 
 @cache
@@ -27,3 +45,50 @@ def one_blas_thread() -> AbstractContextManager[object]:
         limits=1, user_api="blas"
     )
     return limit
+
+
+def available(n_jobs: int | None) -> int:
+    """Threads that a pass may use.
+
+    Those of `n_jobs`, as joblib counts; for None all cores, unless a
+    ``joblib.parallel_config``, ``OMP_NUM_THREADS`` or threadpoolctl says less, and one
+    inside of somebody else's parallel loop.
+    """
+    backend, configured = get_active_backend()
+    if n_jobs is not None or configured not in (None, 1):
+        return int(effective_n_jobs(n_jobs))
+    if getattr(backend, "nesting_level", 0):
+        return 1
+    # What OpenMP may use says what the user and threadpoolctl allow.
+    limits = [
+        library["num_threads"]
+        for library in _libraries().select(user_api="openmp").info()
+    ]
+    return max(1, int(min([cpu_count(), *limits])))
+
+
+@contextmanager
+def allow_threads(n_jobs: int | None) -> Iterator[None]:
+    """Let passes over the features use threads inside of this block.
+
+    >>> with allow_threads(2):
+    ...     over_blocks(lambda cols: cols.stop - cols.start, 5, 2)
+    [2, 2, 1]
+    """
+    token = _allowed.set(available(n_jobs))
+    try:
+        yield
+    finally:
+        _allowed.reset(token)
+
+
+def over_blocks(
+    function: Callable[[slice], Result], size: int, block: int = BLOCK
+) -> list[Result]:
+    """Call a function for each block of ``range(size)``; its results, in order."""
+    blocks = [slice(a, min(a + block, size)) for a in range(0, size, block)]
+    threads = min(_allowed.get(), len(blocks))
+    if threads <= 1:
+        return [function(cols) for cols in blocks]
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(function, blocks))

@@ -8,10 +8,13 @@ within a cell, which is at most ``width**2 / 12`` of a noise variance of one.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from ebda.arrays import FloatArray
+from ebda.arrays import FloatArray, IntArray
+from ebda.tabulated import ends
+from ebda.threads import over_blocks
 
 # Fewer values than this are used as they are.
 _MIN_BINNED = 1000
@@ -41,6 +44,19 @@ class Cells:
     precision: FloatArray
     within: float = 0.0
 
+    @cached_property
+    def columns(self) -> FloatArray:
+        """What statistics are sums of, a row a cell: counts of 1, lambda, lambda Y."""
+        weight = self.count * self.precision
+        return np.stack([self.count, weight, weight * self.value], axis=-1)
+
+    @cached_property
+    def log_noise(self) -> FloatArray:
+        """Log of the constants of the normal densities, summed."""
+        log_noise = 0.5 * (np.log(self.precision) - np.log(2 * np.pi))
+        total: FloatArray = np.sum(self.count * log_noise, axis=-1)
+        return total
+
 
 def each_value(z: FloatArray, scale: FloatArray) -> Cells:
     """A cell for each value."""
@@ -54,36 +70,62 @@ def group(z: FloatArray, scale: FloatArray) -> Cells:
     depend on the order in which the data were added up, and where two optima are
     close such digits can decide between them; like this they do not.
     """
-    z = np.rint(z / _STEP) * _STEP
-    equal = np.ptp(scale) == 0
+    equal = scale.strides == (0,) or np.ptp(scale) == 0
     if len(z) < _MIN_BINNED:
+        z = np.rint(z / _STEP) * _STEP
         order = np.argsort(z, kind="stable") if equal else np.lexsort((scale, z))
         return each_value(z[order], scale[order])
-    size = np.abs(z)
-    far = size > _LINEAR
+    return _group_equal(z, float(scale[0])) if equal else _group_mixed(z, scale)
+
+
+def _place(z: FloatArray) -> IntArray:
+    """Number of the cell that a value lies in."""
     place = z / _WIDTH
-    place[far] = np.sign(z[far]) * (1 + np.log(size[far] / _LINEAR))
-    place[far] *= _LINEAR / _WIDTH
-    cell = np.floor(place, out=place).astype(np.int64)
+    far = np.flatnonzero(np.abs(z) > _LINEAR)
+    if far.size:
+        size = np.abs(z[far])
+        place[far] = np.sign(z[far]) * (1 + np.log(size / _LINEAR)) * _LINEAR / _WIDTH
+    return np.floor(place, out=place).astype(np.int64)
+
+
+def _group_equal(z: FloatArray, scale: float) -> Cells:
+    """Block by block: sums of whole steps are exact in any order."""
+    first, last = _place(np.array(ends(z)))
+    first -= 1  # rounding to steps may move the smallest value into the cell below
+    size = int(last - first) + 2
+
+    def part(rows: slice) -> tuple[IntArray, FloatArray, float]:
+        x = z[rows] / _STEP
+        np.rint(x, out=x)
+        x *= _STEP
+        cell = _place(x)
+        cell -= first
+        total = np.bincount(cell, x, size).astype(np.float64, copy=False)
+        return np.bincount(cell, minlength=size), total, float(x @ x)
+
+    parts = over_blocks(part, len(z))
+    count = np.sum([n for n, _, _ in parts], axis=0)
+    used = count > 0
+    members = count[used].astype(np.float64)
+    total = np.sum([t for _, t, _ in parts], axis=0)[used]
+    value = total / members
+    within = max(sum(square for *_, square in parts) - float(total @ value), 0.0)
+    precision = np.full(len(members), scale**-2.0)
+    return Cells(value, members, precision, within * scale**-2.0)
+
+
+def _group_mixed(z: FloatArray, scale: FloatArray) -> Cells:
+    z = np.rint(z / _STEP) * _STEP
+    cell = _place(z)
     cell -= cell.min()
-    if not equal:
-        layer = np.floor(np.log(scale) / _SCALE_WIDTH).astype(np.int64)
-        layer -= layer.min()
-        cell += layer * (cell.max() + 1)
+    layer = np.floor(np.log(scale) / _SCALE_WIDTH).astype(np.int64)
+    layer -= layer.min()
+    cell += layer * (cell.max() + 1)
     if cell.max() > 16 * len(z):
         _, cell = np.unique(cell, return_inverse=True)
     count = np.bincount(cell)
     used = count > 0
     members = count[used].astype(np.float64)
-    if equal:
-        # Sums of whole steps are exact in any order.
-        total = np.bincount(cell, weights=z)[used]
-        square = np.bincount(cell, weights=z * z)[used]
-        value, precision = total / members, np.full(len(members), scale[0] ** -2.0)
-        within = float(precision[0]) * float(
-            np.maximum(square - total * value, 0).sum()
-        )
-        return Cells(value, members, precision, within)
     precision = scale**-2.0
     weight = np.bincount(cell, weights=precision)[used]
     value = np.bincount(cell, weights=precision * z)[used] / weight

@@ -16,6 +16,7 @@ from sklearn.base import BaseEstimator
 
 from ebda.arrays import FloatArray
 from ebda.posterior import Prior, broadcast_scale, finite_values
+from ebda.tabulated import ends
 
 # Squares of values this far out are still numbers.
 _FARTHEST = 1e100
@@ -48,10 +49,16 @@ def check_values(
 ) -> tuple[FloatArray, FloatArray]:
     """Flat float64 values with a scale each; the door of every prior family."""
     values = finite_values(z)
-    scales = broadcast_scale(values, scale).ravel()
+    scales = broadcast_scale(values, scale)
     values = values.ravel()
     if values.size == 0:
         raise ValueError("cannot estimate a prior from no values")
+    if not any(scales.strides):  # one for all: no vector of its own
+        scales = np.broadcast_to(scales.flat[0], values.shape)
+        low, high = ends(values)
+        if max(-low, high) / float(scales[0]) <= _FARTHEST:
+            return values, scales
+    scales = scales.ravel()
     with np.errstate(over="ignore"):
         far = np.flatnonzero(np.abs(values) / scales > _FARTHEST)
         apart = scales.max() / scales.min() > _FARTHEST

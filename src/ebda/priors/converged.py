@@ -57,8 +57,10 @@ _MEMORY = 10
 _LOOSE = 1e-5
 # Steps that a newborn component has to prove itself.
 _BIRTH_STEPS = 30
-# Residual at which a fixed point is exact, and steps without a smaller one to wait for.
+# Residuals at which a fixed point is exact, and at which it is reached; and steps
+# without a smaller one to wait for.
 _POLISHED = 1e-14
+_CLOSE = 1e-9
 _POLISH_PATIENCE = 12
 # Effects, in standard errors, that an atom just off zero may stand for.
 _SPLIT_EFFECTS = (0.5, 1.0, 2.0)
@@ -221,8 +223,8 @@ class _Ascent:
         """Distance of statistics from their image, as a share of their size."""
         return float(np.abs((image - stats) / (1 + stats[:, :1])).max())
 
-    def polish(self) -> None:
-        """Go on to the fixed point itself, to the last digits.
+    def polish(self) -> bool:
+        """Go on to the fixed point itself, to the last digits; whether it was reached.
 
         Near the top the bound no longer tells, while the atoms may still move by
         its square root; the residual does. Where the fixed point is not isolated it
@@ -242,6 +244,7 @@ class _Ascent:
             if residual < best and bound >= self.bound - self.gain(1e-12):
                 best, left = residual, _POLISH_PATIENCE
                 self._jump_to(stats, image, bound)
+        return best < _CLOSE
 
     def merge(self) -> bool:
         """Merge pairs of components, best first, while that raises the bound."""
@@ -396,7 +399,7 @@ def nearest(
     stats[: len(phi)] = statistics(phi, cells)
     ascent = _Ascent(cells, model, stats)
     done = ascent.climb(ascent.gain(tol), max_iter)
-    ascent.polish()
+    done = ascent.polish() or done
     return VariationalFit(
         components(ascent.stats, model), np.array(ascent.bounds), done
     )
@@ -411,14 +414,14 @@ def converged(
     where that is not at zero; the evidence chooses.
     """
     best, done = _climb(cells, model, _start(cells, n_components), tol, max_iter)
-    best.polish()
+    done = best.polish() or done
     q = components(best.stats, model)
     evidence = log_evidence(cells, q, model)
     for stats in _splits(best):
         # No mergers: by the bound they would undo the split.
         ascent = _Ascent(cells, model, stats)
         finished = ascent.climb(ascent.gain(tol), max_iter)
-        ascent.polish()
+        finished = ascent.polish() or finished
         split = components(ascent.stats, model)
         its_evidence = log_evidence(cells, split, model)
         if its_evidence > evidence:

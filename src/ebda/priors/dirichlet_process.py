@@ -20,7 +20,7 @@ from ebda.priors.contract import PriorFamily, check_values
 from ebda.priors.converged import converged, nearest
 from ebda.priors.discrete import DiscretePrior
 from ebda.priors.variational import Model, VariationalFit
-from ebda.threads import one_blas_thread
+from ebda.threads import allow_threads, one_blas_thread
 
 Inference = Callable[[list[Cells], Model, int, float, int], list[VariationalFit]]
 
@@ -158,10 +158,18 @@ class DirichletProcess(PriorFamily):
         scale : float or array-like
             Noise standard deviation, one for all or one for each value.
         """
-        values, scales = check_values(z, scale)
+        with allow_threads(self.n_jobs):
+            return self._fit(*check_values(z, scale))
+
+    def _fit(self, values: FloatArray, scales: FloatArray) -> DirichletProcess:
         self._check_parameters(len(values))
-        unit = float(scales[0] if np.ptp(scales) == 0 else np.median(scales))
-        values, scales = values / unit, scales / unit
+        equal = scales.strides == (0,) or np.ptp(scales) == 0
+        unit = float(scales[0] if equal else np.median(scales))
+        if equal:
+            scales = np.broadcast_to(1.0, values.shape)
+            values = values if unit == 1 else values / unit
+        else:
+            values, scales = values / unit, scales / unit
         start = self.start if self.start is None else self.start.rescale(1 / unit)
         batches = self._batches(len(values))
         workers = min(effective_n_jobs(self.n_jobs), len(batches))
@@ -185,7 +193,7 @@ class DirichletProcess(PriorFamily):
                 f"the variational posterior had not converged after max_iter="
                 f"{self.max_iter} iterations; raise max_iter or tol",
                 ConvergenceWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
         return self
 

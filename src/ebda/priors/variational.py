@@ -29,8 +29,6 @@ from ebda.arrays import FloatArray
 from ebda.priors.cells import Cells
 from ebda.priors.discrete import DiscretePrior
 
-_LOG_2PI = np.log(2 * np.pi)
-
 
 @dataclass(frozen=True)
 class Model:
@@ -141,9 +139,7 @@ def responsibilities(log_phi: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 def statistics(phi: FloatArray, cells: Cells) -> FloatArray:
     """The (T, 3) sums n, h, s of the responsibilities."""
-    weight = cells.count * cells.precision
-    columns = np.stack([cells.count, weight, weight * cells.value], axis=-1)
-    return phi @ columns
+    return phi @ cells.columns
 
 
 def lower_bound(
@@ -151,8 +147,7 @@ def lower_bound(
 ) -> FloatArray:
     """Evidence lower bound at the optimal q(Z): ``E log p - E log q``."""
     log_v, log_rest = _expected_log_sticks(q)
-    log_noise = 0.5 * (np.log(cells.precision) - _LOG_2PI)
-    fit = np.sum(cells.count * (log_total + log_noise), axis=-1)
+    fit = np.sum(cells.count * log_total, axis=-1) + cells.log_noise
     kl_sticks = np.sum(
         betaln(1, model.alpha)
         - betaln(q.gamma1, q.gamma2)

@@ -1,0 +1,86 @@
+"""Smooth functions of z for very many values: a table, and cubics between its nodes.
+
+Posterior summaries under one prior and one noise scale are smooth functions of z alone,
+and their derivatives are known: with posterior weights w_t of the atoms a_t,
+
+    d w_t / dz = w_t (a_t - mean) / scale**2,
+
+so that the mean of any h(a) has the derivative Cov(h, a) / scale**2. Cubic Hermite
+interpolation between nodes 1/128 of the noise apart is then exact to 1e-8 of the
+noise for the priors of real data (``tests/test_tabulated.py``), and costs the same
+however many atoms there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ebda.arrays import FloatArray
+from ebda.threads import over_blocks
+
+# Values from which a table is worth it.
+LARGE = 1 << 17
+# Nodes for each unit of noise, and how many there may be.
+_NODES = 128
+_MOST_NODES = 1 << 19
+
+# From values to a function of them and its derivative.
+Smooth = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
+
+
+def fits(z: FloatArray, scale: FloatArray) -> tuple[float, float] | None:
+    """The ends of the values if a table may stand for them: many, with one scale."""
+    if z.size < LARGE or any(scale.strides):
+        return None
+    low, high = ends(z.ravel())
+    few = (high - low) / float(scale.flat[0]) * _NODES < _MOST_NODES
+    return (low, high) if few else None
+
+
+def ends(z: FloatArray) -> tuple[float, float]:
+    """Smallest and largest value; NaN where there is any."""
+    parts = over_blocks(lambda part: (z[part].min(), z[part].max()), len(z))
+    low, high = np.array(parts).T
+    return float(low.min()), float(high.max())
+
+
+def interpolate(
+    function: Smooth, z: FloatArray, scale: float, low: float, high: float
+) -> FloatArray:
+    """The function at every value, from its values and derivatives at nodes.
+
+    >>> z = np.linspace(0, 3, 1000)
+    >>> sine = interpolate(lambda x: (np.sin(x), np.cos(x)), z, 1.0, 0.0, 3.0)
+    >>> bool(np.abs(sine - np.sin(z)).max() < 1e-11)
+    True
+    """
+    flat = z.ravel()
+    step = scale / _NODES
+    first = np.floor(low / step)
+    nodes = (first + np.arange(int(high / step - first) + 3)) * step
+    y, slope = function(nodes)
+    slope = slope * step
+    rise = np.diff(y)
+    # Coefficients of the cubic between each node and the next.
+    square = 3 * rise - 2 * slope[:-1] - slope[1:]
+    cube = slope[:-1] + slope[1:] - 2 * rise
+    out = np.empty(len(flat))
+
+    def part(rows: slice) -> None:
+        t = flat[rows] / step
+        t -= first
+        cell = t.astype(np.intp)
+        t -= cell
+        value = cube.take(cell)
+        value *= t
+        value += square.take(cell)
+        value *= t
+        value += slope.take(cell)
+        value *= t
+        value += y.take(cell)
+        out[rows] = value
+
+    over_blocks(part, len(flat))
+    return out.reshape(z.shape)
