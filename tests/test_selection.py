@@ -290,7 +290,9 @@ def test_one_candidate_alone_is_its_rule_in_other_units() -> None:
     }
     odds = np.array([0.4])
     rule = rules[FOUR[1]]
-    made = combine(rules, selection([0, 1], 1.7), np.array([1.0, 0.6]), odds)
+    made = combine(
+        rules, selection([0, 1], 1.7), np.array([1.0, 0.6]), np.array([2.0, 0.3]), odds
+    )
     share = 1.7 / (0.6 * rule.spread)
     np.testing.assert_allclose(made.coef, share * rule.coef)
     np.testing.assert_allclose(made.intercept, share * rule.intercept + odds)
@@ -304,10 +306,12 @@ def test_candidates_are_added_up_in_units_of_their_spread() -> None:
     }
     spread, zero = np.array([0.5, 2.0]), np.zeros(3)
     parts = [
-        combine(rules, selection(w, 1.0), spread, zero)
+        combine(rules, selection(w, 1.0), spread, np.array([2.0, 0.3]), zero)
         for w in ([1.0, 0.0], [0.0, 1.0])
     ]
-    both = combine(rules, selection([0.3, 0.7], 2.0), spread, zero)
+    both = combine(
+        rules, selection([0.3, 0.7], 2.0), spread, np.array([2.0, 0.3]), zero
+    )
     np.testing.assert_allclose(both.coef, 0.6 * parts[0].coef + 1.4 * parts[1].coef)
     np.testing.assert_allclose(
         both.intercept, 0.6 * parts[0].intercept + 1.4 * parts[1].intercept

@@ -1,4 +1,4 @@
-"""Types of arrays, named once."""
+"""Types of arrays, named once; and a hash of whole numbers."""
 
 from __future__ import annotations
 
@@ -7,3 +7,12 @@ import numpy.typing as npt
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
+
+
+def scattered(number: IntArray) -> np.ndarray:
+    """A hash of whole numbers, the finaliser of splitmix64: neighbours go far apart."""
+    h = number.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
+    h = (h ^ (h >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    h = (h ^ (h >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    mixed: np.ndarray = h ^ (h >> np.uint64(31))
+    return mixed

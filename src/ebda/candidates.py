@@ -127,6 +127,11 @@ class Recipe:
         """The same with these candidates alone."""
         return replace(self, candidates={name: self.candidates[name] for name in names})
 
+    def without_order(self) -> Recipe:
+        """The same without what rests on the order of the features."""
+        names = [name for name in self.names if name[0] != "neighbours"]
+        return self.only(names or self.names)
+
     def starting_at(self, effects: dict[Name, Effects]) -> Recipe:
         """The same candidates for similar data: their priors start at these."""
         starts = {name: e.prior_estimator.prior_ for name, e in effects.items()}

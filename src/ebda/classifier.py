@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from numbers import Real
 from typing import Any
@@ -13,9 +13,9 @@ from joblib import Parallel, delayed
 from sklearn.utils import check_random_state
 
 from ebda import validation
-from ebda.arrays import FloatArray
+from ebda.arrays import FloatArray, IntArray
 from ebda.candidates import Name, Recipe, shrinkages_for, without_idle
-from ebda.contrasts import Contrasts
+from ebda.contrasts import Contrasts, by_hash
 from ebda.covariance import COVARIANCES, FactorCovariance
 from ebda.effects import Effects
 from ebda.linear_classifier import MomentClassifier, squeeze
@@ -32,6 +32,13 @@ from ebda.variance import MIN_SAMPLES
 
 # What "auto" compares.
 AUTO_COVARIANCES = ("diagonal", "factor", "neighbours")
+
+
+# Rules are compared on at most so many features, and values of the samples kept; on at
+# least so many features. More would tell little more about which rule suits the data,
+# and a fit would no longer take about as long as reading them.
+MOST_COMPARED, LEAST_COMPARED = 1 << 16, 1 << 14
+_COMPARED_VALUES = 1 << 23
 
 
 class EBClassifier(MomentClassifier):
@@ -212,30 +219,54 @@ class EBClassifier(MomentClassifier):
     ) -> LinearRule:
         """Effects under each covariance, the choice between them, and the rule."""
         recipe = self._recipe()
+        compared = self._compared(recipe, contrasts, samples)
+        data = moments, contrasts, samples
+        if compared is not None and samples is not None:
+            recipe = recipe.without_order() if self.covariance == "auto" else recipe
+            chosen = moments.features(compared)
+            data = chosen, recipe.contrasts(chosen), samples.features(compared)
+
         start = time.perf_counter()
-        effects = without_idle(recipe.effects(moments, contrasts, samples))
+        effects = without_idle(recipe.effects(*data))
+        recipe = recipe.only(list(effects))
+        flat = np.ones_like(class_prior)
+        rules = recipe.rules(effects, data[0], flat)
+        units = np.array([rules[name].spread for name in recipe.names])
         self._say("covariance, prior and posterior", start)
 
         start = time.perf_counter()
-        recipe = recipe.only(list(effects))
-        rules = recipe.rules(effects, moments, np.ones_like(class_prior))
-        self.selection_, spread = self._select(effects, moments, samples)
+        self.selection_, spread = self._select(effects, *data)
         self.calibration_ = self.selection_.calibration
         self._say(f"choice of the rule\n{self.selection_}", start)
 
-        self._keep(self._reported(effects))
+        reported = self._reported(effects)
+        if compared is not None:
+            recipe = recipe.only(self.selection_.used(reported))
+            effects = recipe.effects(moments, contrasts, samples)
+            rules = recipe.rules(effects, moments, flat)
+        self._keep(effects[reported])
         found = [getattr(e.covariance, "n_factors", 0) for e in effects.values()]
         self.n_factors_ = max(found)
         odds = log_odds(class_prior)
         if self.selection_.n_folds:
-            return combine(rules, self.selection_, spread, odds)
+            return combine(rules, self.selection_, spread, units, odds)
         rule = rules[self.selection_.best]
         return LinearRule(rule.coef, rule.intercept + odds)
+
+    def _compared(
+        self, recipe: Recipe, contrasts: Contrasts, samples: Samples | None
+    ) -> IntArray | None:
+        """Features that rules are compared on, where all would be too many."""
+        if samples is None or len(recipe.names) == 1:
+            return None
+        most = max(LEAST_COMPARED, min(MOST_COMPARED, _COMPARED_VALUES // len(samples)))
+        return None if len(contrasts.variance) <= most else by_hash(contrasts, most)
 
     def _select(
         self,
         effects: dict[Name, Effects],
         moments: ClassMoments,
+        contrasts: Contrasts,
         samples: Samples | None,
     ) -> tuple[Selection, FloatArray]:
         names = list(effects)
@@ -248,7 +279,7 @@ class EBClassifier(MomentClassifier):
         return select(
             self._recipe(quick=True).starting_at(effects),
             samples,
-            samples.fingerprint(moments.means, np.sqrt(self.contrasts_.variance)),
+            samples.fingerprint(moments.means, np.sqrt(contrasts.variance)),
             len(moments.counts),
             MIN_SAMPLES[self.variance],
             seed,
@@ -256,7 +287,7 @@ class EBClassifier(MomentClassifier):
         )
 
     def _run(
-        self, function: Callable[..., FloatArray], jobs: list[tuple[Any, ...]]
+        self, function: Callable[..., FloatArray], jobs: Iterable[tuple[Any, ...]]
     ) -> list[FloatArray]:
         """Call a function for each job, on threads: most of it runs without the GIL.
 
@@ -267,21 +298,21 @@ class EBClassifier(MomentClassifier):
         with one_blas_thread():
             return list(parallel(delayed(function)(*job) for job in jobs))
 
-    def _reported(self, effects: dict[Name, Effects]) -> Effects:
-        """The effects that attributes and ranking are about.
+    def _reported(self, effects: dict[Name, Effects]) -> Name:
+        """The candidate whose effects attributes and ranking are about.
 
         Where common factors were found, those beside them, and with the empirical null
         if there is a choice: what factors leave behind would look like thousands of
         small differences. Else those of the candidate with the largest weight.
         """
         beside = {
-            name[1]: e
+            name[1]: name
             for name, e in effects.items()
             if isinstance(e.covariance, FactorCovariance)
         }
         if beside:
             return beside.get("centred", next(iter(beside.values())))
-        return effects[self.selection_.best]
+        return self.selection_.best
 
     def _keep(self, effects: Effects) -> None:
         self.prior_estimator_ = effects.prior_estimator

@@ -18,10 +18,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ebda.arrays import FloatArray
+from ebda.arrays import FloatArray, IntArray, scattered
 from ebda.moments import ClassMoments
 from ebda.threads import over_blocks
 from ebda.variance import ROUNDING, Variance, any_rounding
+
+# Bits of a variance that a hash of it does without: 18 of the mantissa are left.
+_DROPPED_BITS = 34
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,3 +127,20 @@ def class_contrasts(moments: ClassMoments, variance: Variance) -> Contrasts:
         scale[:, perfect] = root * sd
         z[:, perfect] /= scale[:, perfect]
     return Contrasts(z, scale, positive, negative, within, constant)
+
+
+def by_hash(contrasts: Contrasts, size: int) -> IntArray:
+    """So many features as if drawn at random, whatever their order.
+
+    Those whose variance has the smallest hash. Its last digits depend on the order in
+    which samples were added up, and are left out.
+    """
+    leading = contrasts.variance.view(np.int64) >> _DROPPED_BITS
+    key = scattered(leading)
+    last = np.partition(key, size - 1)[size - 1]
+    # Features of one variance go together, as far as there is room.
+    chosen: IntArray = np.flatnonzero(key <= last)
+    if len(chosen) > size:
+        tied = chosen[key[chosen] == last]
+        chosen = np.setdiff1d(chosen, tied[size - len(chosen) :])
+    return chosen

@@ -90,6 +90,12 @@ class ClassMoments:
             shift += other.centred_squares
         return ClassMoments(counts, means, shift)
 
+    def features(self, chosen: IntArray) -> ClassMoments:
+        """Moments of some of the features."""
+        return ClassMoments(
+            self.counts, self.means[:, chosen], self.centred_squares[:, chosen]
+        )
+
     @staticmethod
     def join_features(parts: Iterable[ClassMoments]) -> ClassMoments:
         """Moments of blocks of columns of the same rows, laid side by side."""

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ebda.arrays import FloatArray, IntArray
+from ebda.arrays import FloatArray, IntArray, scattered
 from ebda.moments import ClassMoments, class_moments
 
 MAX_SAMPLES = 1024
@@ -73,6 +73,18 @@ class Samples:
             self.codes[chosen],
             self.weight[chosen],
             self.number[chosen],
+        )
+
+    def features(self, chosen: IntArray) -> Samples:
+        """The same samples with some of the features alone, copied."""
+        return Samples(
+            self.X[self.rows][:, chosen]
+            if sparse.issparse(self.X)
+            else self.X[np.ix_(self.rows, chosen)],
+            np.arange(len(self)),
+            self.codes,
+            self.weight,
+            self.number,
         )
 
     def append(self, other: Samples) -> Samples:
@@ -155,18 +167,9 @@ def _kept(number: IntArray, codes: IntArray) -> IntArray:
     """
     if len(number) <= MAX_SAMPLES:
         return np.arange(len(number))
-    order = np.argsort(_hash(number), kind="stable")
+    order = np.argsort(scattered(number), kind="stable")
     kept = np.zeros(len(number), dtype=bool)
     kept[order[:MAX_SAMPLES]] = True
     for k in np.unique(codes):
         kept[order[codes[order] == k][:RARE_CLASS]] = True
     return np.flatnonzero(kept)
-
-
-def _hash(number: IntArray) -> np.ndarray:
-    """The finaliser of splitmix64: neighbours go far apart."""
-    h = number.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
-    h = (h ^ (h >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    h = (h ^ (h >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    mixed: np.ndarray = h ^ (h >> np.uint64(31))
-    return mixed

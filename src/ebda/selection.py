@@ -21,8 +21,9 @@ The held-out scores of the combined rule also say how far its scores can be beli
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 import numpy as np
 import numpy.typing as npt
@@ -92,6 +93,14 @@ class Selection:
     def best(self) -> Name:
         """The candidate with the largest weight."""
         return self.candidates[int(np.argmax(self.weight))]
+
+    def used(self, besides: Name) -> list[Name]:
+        """Candidates that have any weight, and one more."""
+        return [
+            name
+            for name, w in zip(self.candidates, self.weight, strict=True)
+            if w > 0 or name == besides
+        ]
 
     def __str__(self) -> str:
         return f"{self.reason}\n{self.table()}"
@@ -169,13 +178,12 @@ def held_out_scores(
     The moments of the folds are summed once and added up without each fold in turn.
     `run` calls a function for each of a list of arguments, perhaps in parallel.
     """
-    used = np.unique(folds)
-    moments = {f: samples.take(folds == f).moments(n_classes) for f in used}
-    numbers = [f for f in used if f >= 0]
-    jobs = [
-        (recipe, moments, f, samples.take(folds != f), samples.take(folds == f))
-        for f in numbers
-    ]
+    numbers = [f for f in np.unique(folds) if f >= 0]
+    without = moments_without(samples, folds, n_classes)
+    jobs = (
+        (recipe, moments, samples.take(folds != f), samples.take(folds == f))
+        for f, moments in zip(numbers, without, strict=True)
+    )
     parts = run(_score_fold, jobs)
     place = np.concatenate([np.flatnonzero(folds == f) for f in numbers])
     return HeldOut(
@@ -183,14 +191,26 @@ def held_out_scores(
     )
 
 
+def moments_without(
+    samples: Samples, folds: IntArray, n_classes: int
+) -> Iterator[ClassMoments]:
+    """Moments of all samples but those of each fold in turn.
+
+    The folds before it are added up as it goes along, those after it beforehand: two
+    mergers a fold. (To subtract a fold from the total would lose digits.)
+    """
+    of_folds = [samples.take(folds == f).moments(n_classes) for f in np.unique(folds)]
+    before = of_folds.pop(0) if (folds < 0).any() else None
+    after = list(accumulate(reversed(of_folds[1:]), ClassMoments.merge))
+    for fold in of_folds:
+        parts = [part for part in (before, after.pop() if after else None) if part]
+        yield merge_all(parts)
+        before = fold if before is None else before.merge(fold)
+
+
 def _score_fold(
-    recipe: Recipe,
-    of_folds: dict[int, ClassMoments],
-    fold: int,
-    train: Samples,
-    test: Samples,
+    recipe: Recipe, moments: ClassMoments, train: Samples, test: Samples
 ) -> FloatArray:
-    moments = merge_all(part for f, part in of_folds.items() if f != fold)
     contrasts = recipe.contrasts(moments)
     effects = recipe.effects(moments, contrasts, train)
     n_classes = len(moments.counts)
@@ -354,16 +374,34 @@ def combine(
     rules: dict[Name, LinearRule],
     selection: Selection,
     spread: FloatArray,
+    units: FloatArray,
     log_odds: FloatArray,
 ) -> LinearRule:
-    """One rule from the candidates' rules without class probabilities."""
+    """One rule from the candidates' rules without class probabilities.
+
+    Parameters
+    ----------
+    rules : dict
+        The rules of those candidates that have any weight.
+    selection : Selection
+        Their weights, and the slope.
+    spread : ndarray
+        Held-out spread of each candidate's scores in `units`.
+    units : ndarray
+        Spread of each candidate's scores as its own model has it, for the features
+        that were compared.
+    log_odds : ndarray
+        What the class probabilities add to the scores.
+    """
     coef: FloatArray | None = None
     intercept = log_odds.copy()
-    for name, w, s in zip(selection.candidates, selection.weight, spread, strict=True):
+    for name, w, s, unit in zip(
+        selection.candidates, selection.weight, spread, units, strict=True
+    ):
         if w == 0:
             continue
         rule = rules[name]
-        share = selection.slope * w / (s * rule.spread)
+        share = selection.slope * w / (s * unit)
         part = share * rule.coef
         coef = part if coef is None else coef + part
         intercept += share * rule.intercept

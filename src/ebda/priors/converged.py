@@ -61,6 +61,8 @@ _BIRTH_STEPS = 30
 # without a smaller one to wait for.
 _POLISHED = 1e-14
 _CLOSE = 1e-9
+# Relative gain of the bound at which a start near the optimum is close to it.
+_NEAR = 1e-8
 _POLISH_PATIENCE = 12
 # Effects, in standard errors, that an atom just off zero may stand for.
 _SPLIT_EFFECTS = (0.5, 1.0, 2.0)
@@ -398,7 +400,8 @@ def nearest(
     stats = np.zeros((max(n_components, len(phi)), 3))
     stats[: len(phi)] = statistics(phi, cells)
     ascent = _Ascent(cells, model, stats)
-    done = ascent.climb(ascent.gain(tol), max_iter)
+    # The start is close already: the bound need not say more before the polish.
+    done = ascent.climb(ascent.gain(max(tol, _NEAR)), max_iter)
     done = ascent.polish() or done
     return VariationalFit(
         components(ascent.stats, model), np.array(ascent.bounds), done
