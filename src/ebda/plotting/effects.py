@@ -247,12 +247,17 @@ class EffectDisplay(Display):
         legend_above(axes)
         best = self.order[:n_labels]
         best = best[notable[best]]
-        names = best if self.names is None else [self.names[j] for j in best]
+        names = [self._name(j) for j in best]
         others = np.stack([self.effect[notable], height[notable]], axis=1)
         self.labels_ = label_points(
-            axes, self.effect[best], height[best], list(names), others
+            axes, self.effect[best], height[best], names, others
         )
         return self
+
+    def _name(self, column: int) -> str:
+        """The name of a feature; tables of real data have features without one."""
+        name = "" if self.names is None else str(self.names[column]).strip()
+        return name or f"feature {column}"
 
 
 def _checked_names(names: npt.ArrayLike, size: int) -> npt.NDArray[Any]:

@@ -102,8 +102,7 @@ class _Placer(Artist):
         at = axes.transData.transform([note.xy for note in self.annotations])
         lines: list[FloatArray] = []
         for note, point in zip(self.annotations, at, strict=True):
-            extent = Text.get_window_extent(note, renderer)
-            size = np.array([extent.width, extent.height])
+            size = _size(note, renderer)
             best = _place(point, size, pixels, inside, taken, lines, data)
             if best is None:
                 _set(note, "visible", False)
@@ -117,6 +116,15 @@ class _Placer(Artist):
             _set(note.arrow_patch, "visible", bool(np.hypot(*offset) >= _LEADER))
             taken.append(box)
             lines.append(_segment(point, offset * pixels))
+
+
+def _size(note: Any, renderer: Any) -> FloatArray:
+    """Width and height of a label, hidden or not, in pixels."""
+    # Hidden text has no size; this stands in for it and is never drawn.
+    text = Text(0, 0, note.get_text(), fontproperties=note.get_fontproperties())
+    text.set_figure(note.get_figure(root=True))
+    extent = text.get_window_extent(renderer)
+    return np.array([extent.width, extent.height])
 
 
 def _set(artist: Any, name: str, value: Any) -> None:

@@ -149,6 +149,9 @@ class ScoreDisplay(Display):
     ) -> ScoreDisplay:
         """From held-out predictions: the log-odds of their probabilities.
 
+        Probabilities below 1e-300 count as that: samples of a model that is so sure
+        heap up at log-odds of 691.
+
         Parameters
         ----------
         evaluation : Evaluation
