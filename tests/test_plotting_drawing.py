@@ -206,6 +206,23 @@ def test_axes_say_what_they_show(name: str, real: RealData) -> None:
         assert any(text.get_text().strip("0123456789.%") for text in ticks)
 
 
+@pytest.mark.parametrize("size", [(4, 4), (12, 9)])
+def test_a_strip_keeps_its_height_and_a_title_stays_above(
+    size: tuple[float, float],
+) -> None:
+    figure = Figure(figsize=size)
+    part = figure.subfigures(1, 2)[1]
+    display = PriorDisplay.from_prior(DiscretePrior([0, 2], [0.9, 0.1]))
+    display.plot(part.subplots())
+    display.ax_.set_title("A title")
+    renderer = render(figure)
+    bar, below = display.bar_.get_window_extent(renderer), display.ax_.bbox
+    assert bar.height / figure.dpi * 72 == pytest.approx(14)
+    assert (bar.y0 - below.y1) / figure.dpi * 72 == pytest.approx(22)
+    assert (bar.x0, bar.x1) == pytest.approx((below.x0, below.x1))
+    assert display.ax_.title.get_window_extent(renderer).y0 > bar.y1
+
+
 def test_labels_stay_apart_at_any_size_and_resolution(real: RealData) -> None:
     figure = Figure(figsize=(9, 8), layout="constrained")
     displays = [effects(real, 4, name) for name in ("BL", "EWS", "NB", "RMS")]
