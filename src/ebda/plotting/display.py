@@ -51,7 +51,7 @@ def strip_above(ax: Any, height: float, gap: float = 0.0) -> Any:
     strip = ax.inset_axes([0, 1, 1, 0.1])
 
     def locate(_: Any, renderer: Any) -> Any:
-        box, point = ax.bbox, ax.get_figure(root=True).dpi / 72
+        box, point = ax.bbox, ax.figure.dpi / 72
         pixels = Bbox.from_bounds(
             box.x0, box.y1 + gap * point, box.width, height * point
         )
@@ -67,7 +67,7 @@ def strip_above(ax: Any, height: float, gap: float = 0.0) -> Any:
 def legend_above(ax: Any) -> None:
     """A legend above the axes, where it covers nothing; a title stays above it."""
     handles, labels = ax.get_legend_handles_labels()
-    width = ax.bbox.width / ax.get_figure(root=True).dpi * 72
+    width = ax.bbox.width / ax.figure.dpi * 72
     columns = int(np.clip(width // _ENTRY, 1, len(labels)))
     lines = -(-len(labels) // columns)
     # The strip only keeps the room: the legend is that of the axes.

@@ -122,7 +122,7 @@ def _size(note: Any, renderer: Any) -> FloatArray:
     """Width and height of a label, hidden or not, in pixels."""
     # Hidden text has no size; this stands in for it and is never drawn.
     text = Text(0, 0, note.get_text(), fontproperties=note.get_fontproperties())
-    text.set_figure(note.get_figure(root=True))
+    text.set_figure(note.figure)
     extent = text.get_window_extent(renderer)
     return np.array([extent.width, extent.height])
 
