@@ -1,14 +1,30 @@
-"""Displays store what they draw."""
+"""Displays of a model store what they draw, and it is what the model says."""
 
 from __future__ import annotations
 
 import matplotlib as mpl
 import numpy as np
 import pytest
+from scipy.stats import laplace, norm
+from sklearn.exceptions import NotFittedError
 
-from ebda import EBClassifier
-from ebda.plotting import MarginalDisplay, ShrinkageDisplay, plot_fit
-from ebda.priors import DiscretePrior
+from ebda import EBClassifier, NormalMeans, theory
+from ebda.baselines import IndependenceRule
+from ebda.plotting import (
+    EffectDisplay,
+    MarginalDisplay,
+    PlanningDisplay,
+    PriorDisplay,
+    ShrinkageDisplay,
+    plot_fit,
+)
+from ebda.priors import (
+    DirichletProcess,
+    DiscretePrior,
+    Kernel,
+    PointLaplacePrior,
+    PointNormalPrior,
+)
 
 PRIOR = DiscretePrior([0.0, 3.0], [0.8, 0.2])
 
@@ -16,6 +32,28 @@ PRIOR = DiscretePrior([0.0, 3.0], [0.8, 0.2])
 @pytest.fixture(autouse=True)
 def _no_screen() -> None:
     mpl.use("agg")
+
+
+def fit(n_classes: int, **parameters: object) -> EBClassifier:
+    """A model of 15 samples a class, 200 features, the last one constant."""
+    rng = np.random.default_rng(n_classes)
+    X = rng.normal(size=(15 * n_classes, 200))
+    y = np.repeat(["a", "b", "c"][:n_classes], 15)
+    X[y == "b", :20] += 2
+    X[y == "c", 10:30] -= 2
+    X[:, -1] = 7.0
+    settings = {"shrinkage": "mean", "covariance": "diagonal", **parameters}
+    return EBClassifier(**settings).fit(X, y)  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def two() -> EBClassifier:
+    return fit(2)
+
+
+@pytest.fixture(scope="module")
+def three() -> EBClassifier:
+    return fit(3)
 
 
 def test_marginal_is_the_density_of_the_data() -> None:
@@ -29,20 +67,60 @@ def test_marginal_is_the_density_of_the_data() -> None:
     assert area == pytest.approx(0.8, abs=0.01)
 
 
-def test_displays_draw_on_demand_and_into_given_axes() -> None:
+def test_marginal_of_a_model_is_of_what_the_prior_was_fitted_to(
+    two: EBClassifier, three: EBClassifier
+) -> None:
+    display = MarginalDisplay.from_estimator(two)
+    counts = display.density * np.diff(display.edges) * 199
+    np.testing.assert_allclose(
+        counts, np.histogram(two.z_[:-1], display.edges)[0], atol=1e-9
+    )
+    mixture = sum(
+        w * norm.pdf(display.grid, a)
+        for a, w in zip(two.prior_.atoms, two.prior_.weights, strict=True)
+    )
+    np.testing.assert_allclose(display.marginal, mixture, rtol=1e-10)
+    np.testing.assert_allclose(
+        display.null, two.prior_.pi0 * norm.pdf(display.grid), rtol=1e-10
+    )
+    assert display.name == "b against a"
+    every = MarginalDisplay.from_estimator(three)
+    assert every.edges[[0, -1]].tolist() == [three.z_.min(), three.z_.max()]
+    one = MarginalDisplay.from_estimator(three, "c")
+    assert one.edges[0] == three.z_[2].min()
+    assert (every.name, one.name) == ("each class against all", "c against all")
+
+
+def test_marginal_averages_over_scales() -> None:
+    scale = np.repeat([1.0, 3.0], [300, 100])
+    z = scale * np.random.default_rng(0).normal(size=400)
+    display = MarginalDisplay.from_prior(DiscretePrior([0.0], [1.0]), z, scale)
+    truth = 0.75 * norm.pdf(display.grid) + 0.25 * norm.pdf(display.grid, scale=3)
+    np.testing.assert_allclose(display.marginal, truth, atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("values", "fewest", "most"),
+    [
+        (np.append(np.random.default_rng(0).normal(size=500), 1e9), 200, 200),
+        (np.zeros(50), 5, 10),
+        (np.append(np.zeros(50), 4.0), 5, 10),
+        (np.random.default_rng(0).normal(size=5000), 30, 120),
+    ],
+)
+def test_histogram_has_a_sensible_number_of_bins(
+    values: np.ndarray, fewest: int, most: int
+) -> None:
+    bins = len(MarginalDisplay.from_prior(PRIOR, values).density)
+    assert fewest <= bins <= most
+
+
+def test_marginal_on_a_log_scale_shows_single_values(two: EBClassifier) -> None:
     from matplotlib.figure import Figure
 
-    axes = Figure().subplots()
-    shrinkage = ShrinkageDisplay.from_prior(PRIOR, [-3.0, 6.0])
-    assert not hasattr(shrinkage, "ax_")
-    assert shrinkage.plot(axes).ax_ is axes
-    labels = [text.get_text() for text in axes.get_legend().get_texts()]
-    assert labels == ["no shrinkage", "mean", "sparse", "hard"]
-    new = MarginalDisplay.from_prior(PRIOR, np.zeros(10)).plot()
-    assert new.figure_ is new.ax_.figure
-    mpl.pyplot.close(new.figure_)
-    other = shrinkage.plot()
-    mpl.pyplot.close(other.figure_)
+    display = MarginalDisplay.from_estimator(two).plot(Figure().subplots(), log=True)
+    assert display.ax_.get_yscale() == "log"
+    assert 0 < display.ax_.get_ylim()[0] < display.density[display.density > 0].min()
 
 
 def test_curves_are_the_shrinkages() -> None:
@@ -54,10 +132,175 @@ def test_curves_are_the_shrinkages() -> None:
     assert not display.curves["sparse"][~kept].any()
 
 
-def test_figure_of_a_fit_has_both_panels() -> None:
-    rng = np.random.default_rng(1)
-    X = rng.normal(size=(30, 200))
-    X[15:, :20] += 2
-    figure = plot_fit(EBClassifier().fit(X, np.repeat([0, 1], 15)))
+def test_curves_of_a_model_have_its_threshold_and_range(three: EBClassifier) -> None:
+    display = ShrinkageDisplay.from_estimator(three)
+    assert display.grid[[0, -1]].tolist() == [three.z_.min(), three.z_.max()]
+    one = ShrinkageDisplay.from_estimator(three, contrast="a")
+    assert one.grid[-1] == three.z_[0].max()
+    strict = fit(2, zero_threshold=0.01)
+    curve = ShrinkageDisplay.from_estimator(strict).curves["hard"]
+    kept = strict.prior_.posterior(np.unique(curve[curve != 0])).prob_zero
+    assert (kept <= 0.01).all()
+
+
+def test_a_jump_is_drawn_as_a_jump() -> None:
+    from matplotlib.figure import Figure
+
+    display = ShrinkageDisplay.from_prior(PRIOR, [-3.0, 6.0]).plot(Figure().subplots())
+    drawn = {line.get_label(): line.get_ydata() for line in display.ax_.lines}
+    assert np.isnan(drawn["hard"]).sum() == 1
+    assert not np.isnan(drawn["mean"]).any()
+    assert not np.isnan(display.curves["hard"]).any()
+
+
+def test_atoms_are_those_of_the_prior_with_zero_apart(two: EBClassifier) -> None:
+    shape = PriorDisplay.from_estimator(two).shape
+    assert 0.0 in two.prior_.atoms
+    np.testing.assert_array_equal(shape.atoms, two.prior_.atoms[two.prior_.atoms != 0])
+    assert shape.masses["zero"] == two.prior_.pi0
+    assert sum(shape.masses.values()) == pytest.approx(1)
+    assert shape.masses["above zero"] == shape.weights[shape.atoms > 0].sum()
+    z = np.random.default_rng(0).normal(size=100)
+    for fitted in (NormalMeans().fit(z), DirichletProcess().fit(z)):
+        display = PriorDisplay.from_estimator(fitted)
+        assert display.shape.masses["zero"] == fitted.prior_.pi0
+
+
+@pytest.mark.parametrize(
+    ("prior", "slab"),
+    [
+        (PointNormalPrior(0.7, 2.0), norm(scale=2)),
+        (PointLaplacePrior(0.7, 0.5), laplace(scale=2)),
+    ],
+)
+def test_a_slab_shows_its_density(prior: object, slab: object) -> None:
+    shape = PriorDisplay.from_prior(prior).shape  # type: ignore[arg-type]
+    np.testing.assert_allclose(shape.density, 0.3 * slab.pdf(shape.grid))  # type: ignore[attr-defined]
+    area = np.trapezoid(shape.density, shape.grid)
+    assert area == pytest.approx(1 - shape.masses["zero"], abs=0.002)
+    assert not shape.is_marginal
+
+
+def test_a_prior_without_a_density_shows_that_of_z() -> None:
+    z = np.random.default_rng(0).normal(size=300)
+    kernel = Kernel().fit(z).prior_
+    shape = PriorDisplay.from_prior(kernel).shape
+    np.testing.assert_allclose(shape.density, np.exp(kernel.logpdf(shape.grid)))
+    assert shape.is_marginal
+    assert shape.masses == {"zero": 0.0, "elsewhere": 1.0}
+
+    class Foreign:
+        posterior, logpdf = PRIOR.posterior, PRIOR.logpdf
+
+    known = PriorDisplay.from_prior(Foreign(), z)
+    not_null = 0.2 * norm.pdf(known.shape.grid, 3)
+    np.testing.assert_allclose(known.shape.density, not_null, rtol=1e-8)
+    with pytest.raises(TypeError, match=r"Foreign does not say where.*give z"):
+        PriorDisplay.from_prior(Foreign())
+
+
+def test_effects_of_two_classes_are_read_off_the_model(two: EBClassifier) -> None:
+    display = EffectDisplay.from_estimator(two)
+    means = two.moments_.means
+    np.testing.assert_allclose(display.effect, means[1] - means[0], atol=1e-12)
+    ranking = two.ranking_
+    np.testing.assert_array_equal(display.q_value, ranking.q_value)
+    np.testing.assert_array_equal(display.prob_zero[:-1], two.prob_zero_[:-1])
+    np.testing.assert_array_equal(display.order, ranking.order)
+    assert display.side_names == ["higher in b", "higher in a"]
+    assert (display.sides[display.effect > 0] == 0).all()
+    assert (display.sides[display.effect < 0] == 1).all()
+    shrunken = EffectDisplay.from_estimator(two, effect="posterior_mean")
+    np.testing.assert_array_equal(shrunken.effect, two.posterior_mean_)
+
+
+def test_effects_of_many_classes_by_contrast_or_by_the_clearest(
+    three: EBClassifier,
+) -> None:
+    ranking = three.ranking_
+    one = EffectDisplay.from_estimator(three, "c")
+    np.testing.assert_array_equal(one.lfsr, ranking.lfsr[2])
+    assert (np.diff(one.lfsr[one.order]) >= 0).all()
+    assert one.side_names == ["higher in c", "lower in c"]
+    every = EffectDisplay.from_estimator(three)
+    np.testing.assert_array_equal(every.lfsr, ranking.lfsr.min(axis=0))
+    clearest = ranking.lfsr.argmin(axis=0)
+    np.testing.assert_array_equal(every.sides, clearest)
+    raw = three.contrasts_.z * three.contrasts_.scale
+    np.testing.assert_array_equal(
+        every.effect, [raw[k, j] for j, k in enumerate(clearest)]
+    )
+
+
+def test_effects_are_named_by_what_is_given_or_known(two: EBClassifier) -> None:
+    assert EffectDisplay.from_estimator(two).names is None
+    names = [f"g{j}" for j in range(200)]
+    display = EffectDisplay.from_estimator(two, names=names)
+    assert display.names is not None
+    assert display.names.tolist() == names  # type: ignore[union-attr]
+    with pytest.raises(ValueError, match=r"names has shape \(3,\).*200 features"):
+        EffectDisplay.from_estimator(two, names=["a", "b", "c"])
+
+
+def test_effects_of_a_posterior_have_q_values() -> None:
+    x = np.append(np.random.default_rng(0).normal(size=200), [9.0, -8.0])
+    means = NormalMeans().fit(x)
+    display = EffectDisplay.from_posterior(means.posterior_, names=np.arange(202))
+    below = [means.lfsr_[means.lfsr_ <= v].mean() for v in means.lfsr_]
+    np.testing.assert_allclose(display.q_value, below)
+    assert display.sides[200:].tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"effect": "size"}, r"effect must be one of \['difference', 'posterior_me"),
+        ({"contrast": "x"}, "contrast must be one of the classes, 'a', 'b'; got 'x'"),
+        ({"contrast": "a"}, "is 'b' against 'a': contrast must be 'b', or left out"),
+    ],
+)
+def test_wrong_arguments_are_named(
+    two: EBClassifier, arguments: dict[str, str], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        EffectDisplay.from_estimator(two, **arguments)
+    assert EffectDisplay.from_estimator(two, contrast="b").effect.shape == (200,)
+
+
+def test_planning_is_the_theory_in_the_units_of_the_model(two: EBClassifier) -> None:
+    display = PlanningDisplay.from_estimator(two, [10, 20], rules=["mean", "none"])
+    assert display.current == pytest.approx(15)
+    for rule in ("mean", "none"):
+        truth = theory.expected_error(
+            [10, 20],
+            two.prior_.atoms * np.sqrt(2 / 15),
+            weights=two.prior_.weights,
+            n_features=199,
+            rule=rule,
+        )
+        np.testing.assert_allclose(display.curves[rule], truth)
+    sizes = PlanningDisplay.from_estimator(two, rules=["mean"]).n
+    assert sizes[0] < 15 < sizes[-1]
+    assert (sizes == np.round(sizes)).all()
+
+
+def test_planning_says_what_it_needs(three: EBClassifier) -> None:
+    with pytest.raises(ValueError, match="of two classes; the model has 3"):
+        PlanningDisplay.from_estimator(three)
+    with pytest.raises(TypeError, match=r"discrete prior.*has a PointNormalPrior"):
+        PlanningDisplay.from_estimator(fit(2, prior="normal"))
+
+
+def test_models_that_cannot_be_drawn_are_refused(two: EBClassifier) -> None:
+    with pytest.raises(NotFittedError):
+        MarginalDisplay.from_estimator(EBClassifier())
+    X = np.random.default_rng(0).normal(size=(20, 5))
+    rule = IndependenceRule().fit(X, np.repeat([0, 1], 10))
+    with pytest.raises(TypeError, match="IndependenceRule has no prior_: this picture"):
+        PriorDisplay.from_estimator(rule)
+
+
+def test_figure_of_a_fit_has_both_panels(two: EBClassifier) -> None:
+    figure = plot_fit(two)
     assert len(figure.axes) == 2
     assert "200 features" in figure.axes[0].get_title()

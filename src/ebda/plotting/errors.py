@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ebda.plotting.style import DATA, FIT
+from ebda.plotting.display import Display
+from ebda.plotting.style import DATA, FIT, plain
 
 
-class ErrorDisplay:
+class ErrorDisplay(Display):
     """A box for each method over its errors, with every repetition as a point.
 
     Parameters
@@ -36,21 +37,18 @@ class ErrorDisplay:
         ax : matplotlib axes, optional
             Where to draw.
         """
-        import matplotlib.pyplot as plt
-
-        self.ax_ = plt.subplots()[1] if ax is None else ax
-        self.figure_ = self.ax_.figure
+        axes = self._axes(ax)
         rng = np.random.default_rng(0)  # spreads the points; not a result
         for place, values in enumerate(self.errors.values(), start=1):
             spread = place + rng.uniform(-0.15, 0.15, len(values))
-            self.ax_.plot(spread, values, "o", ms=3, color=FIT, alpha=0.4, mew=0)
-        self.ax_.boxplot(
+            axes.plot(spread, values, "o", ms=3, color=FIT, alpha=0.4, mew=0)
+        axes.boxplot(
             list(self.errors.values()),
-            tick_labels=list(self.errors),
+            tick_labels=[plain(name) for name in self.errors],
             showfliers=False,
             patch_artist=True,
             boxprops={"facecolor": DATA, "alpha": 0.6},
             medianprops={"color": "black"},
         )
-        self.ax_.set(ylabel="misclassification error", ylim=(0, None))
+        axes.set(ylabel="misclassification error", ylim=(0, None))
         return self

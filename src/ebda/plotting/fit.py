@@ -25,12 +25,8 @@ def plot_fit(model: Any) -> Any:
 
     figure = Figure(figsize=(10, 4), layout="constrained")
     left, right = figure.subplots(1, 2)
-    MarginalDisplay.from_prior(model.prior_, model.z_).plot(left)
-    ShrinkageDisplay.from_prior(model.prior_, model.z_, model.zero_threshold).plot(
-        right
-    )
+    MarginalDisplay.from_estimator(model).plot(left)
+    ShrinkageDisplay.from_estimator(model).plot(right)
     left.set_title(f"{model.n_features_in_} features, {model.prior_.pi0:.0%} null")
     right.set_title("shrinkage")
-    for axes in (left, right):
-        axes.spines[["top", "right"]].set_visible(False)
     return figure

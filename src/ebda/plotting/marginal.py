@@ -8,11 +8,17 @@ import numpy as np
 import numpy.typing as npt
 
 from ebda.arrays import FloatArray
-from ebda.plotting.style import DATA, FIT, NULL
+from ebda.plotting.classes import contrast_name, contrast_row
+from ebda.plotting.display import Display, check_has
+from ebda.plotting.style import DATA, FIT, NULL, QUIET
 from ebda.posterior import Prior
 
+_MOST_BINS = 200
+# Where values differ in their scale, the density is averaged over so many of them.
+_MOST_SCALES = 64
 
-class MarginalDisplay:
+
+class MarginalDisplay(Display):
     """Histogram of z, the fitted density, and the part of it that is null.
 
     Parameters
@@ -21,6 +27,8 @@ class MarginalDisplay:
         The histogram.
     grid, marginal, null : ndarray
         Fitted density of z, and its part from the mass at zero.
+    name : str, optional
+        What z compares.
 
     Examples
     --------
@@ -40,41 +48,114 @@ class MarginalDisplay:
         grid: FloatArray,
         marginal: FloatArray,
         null: FloatArray,
+        name: str | None = None,
     ) -> None:
         self.edges = edges
         self.density = density
         self.grid = grid
         self.marginal = marginal
         self.null = null
+        self.name = name
 
     @classmethod
-    def from_prior(cls, prior: Prior, z: npt.ArrayLike) -> MarginalDisplay:
-        """From a prior and the values that it was fitted to."""
-        values = np.asarray(z, dtype=np.float64).ravel()
-        density, edges = np.histogram(values, bins="auto", density=True)
-        grid = np.linspace(edges[0], edges[-1], 501)
-        marginal = np.exp(prior.logpdf(grid))
-        null = marginal * prior.posterior(grid).prob_zero
-        return cls(edges, density, grid, marginal, null)
+    def from_estimator(cls, model: Any, contrast: Any = None) -> MarginalDisplay:
+        """From a fitted classifier: its z without the constant features.
 
-    def plot(self, ax: Any = None) -> MarginalDisplay:
+        Parameters
+        ----------
+        model : EBClassifier
+            Fitted.
+        contrast : label of a class, optional
+            For more than two classes: only its differences. The density remains that
+            of all classes together, which the prior was fitted to.
+        """
+        check_has(model, "z_", "prior_", "contrasts_")
+        row = contrast_row(model.classes_, contrast)
+        z = np.atleast_2d(model.z_)[:, ~model.contrasts_.constant]
+        display = cls.from_prior(model.prior_, z if row is None else z[row])
+        display.name = contrast_name(model.classes_, row)
+        return display
+
+    @classmethod
+    def from_prior(
+        cls, prior: Prior, z: npt.ArrayLike, scale: npt.ArrayLike = 1.0
+    ) -> MarginalDisplay:
+        """From a prior and the values that it was fitted to.
+
+        Parameters
+        ----------
+        prior : Prior
+            With ``logpdf`` and ``posterior``.
+        z : array-like
+            The values.
+        scale : float or array-like
+            Their standard errors; where these differ, the density is the mean over
+            them.
+        """
+        values = np.asarray(z, dtype=np.float64).ravel()
+        density, edges = np.histogram(values, bins=_bin_count(values), density=True)
+        grid = np.linspace(edges[0], edges[-1], 501)
+        scales = _representative(np.asarray(scale, dtype=np.float64).ravel())
+        shape = (len(scales), len(grid))
+        points = np.broadcast_to(grid, shape)
+        noise = np.broadcast_to(scales[:, None], shape)
+        marginal = np.exp(prior.logpdf(points, noise))
+        null = marginal * prior.posterior(points, noise).prob_zero
+        return cls(edges, density, grid, marginal.mean(axis=0), null.mean(axis=0))
+
+    def plot(self, ax: Any = None, *, log: bool = False) -> MarginalDisplay:
         """Draw into the given axes, or into new ones.
 
         Parameters
         ----------
         ax : matplotlib axes, optional
             Where to draw.
+        log : bool
+            Whether densities have a log scale, which shows the tails: there are the
+            features that differ.
         """
-        import matplotlib.pyplot as plt
-
-        self.ax_ = plt.subplots()[1] if ax is None else ax
-        self.figure_ = self.ax_.figure
-        self.ax_.stairs(self.density, self.edges, fill=True, color=DATA, label="z")
-        self.ax_.plot(self.grid, self.marginal, color=FIT, label="fitted density")
-        self.ax_.plot(
+        axes = self._axes(ax)
+        axes.stairs(self.density, self.edges, fill=True, color=DATA, label="z")
+        axes.stairs(self.density, self.edges, color=QUIET, lw=0.4)
+        axes.plot(self.grid, self.marginal, color=FIT, label="fitted density")
+        axes.plot(
             self.grid, self.null, color=NULL, ls="--", label="of which no difference"
         )
-        self.ax_.set(xlabel="normalised difference z", ylabel="density", ylim=(0, None))
-        self.ax_.set_ylim(top=1.3 * self.ax_.get_ylim()[1])
-        self.ax_.legend(frameon=False)
+        label = "normalised difference z"
+        axes.set(
+            xlabel=label if self.name is None else f"{label}, {self.name}",
+            ylabel="density",
+        )
+        if log:
+            # From half the density of a bin with one value.
+            lowest = self.density[self.density > 0].min() / 2
+            axes.set(
+                yscale="log",
+                ylim=(lowest, 8 * self.density.max()),
+                ylabel="density (log)",
+            )
+        else:
+            axes.set_ylim(0, 1.3 * axes.get_ylim()[1])
+        axes.legend(frameon=False, loc="upper right")
         return self
+
+
+def _bin_count(values: FloatArray) -> int:
+    """Bins as Freedman and Diaconis have it, but a far value makes no millions."""
+    low, high = np.percentile(values, [25, 75])
+    width = 2 * (high - low) / len(values) ** (1 / 3)
+    fewest = int(np.ceil(np.log2(len(values)))) + 1
+    span = float(np.ptp(values))
+    if width <= span / _MOST_BINS:
+        return _MOST_BINS if width > 0 else fewest
+    return max(fewest, int(np.ceil(span / width)))
+
+
+def _representative(scales: FloatArray) -> FloatArray:
+    """All scales, or where there are many as many of their quantiles."""
+    distinct = np.unique(scales)
+    if len(distinct) == 1:
+        return distinct
+    size = min(_MOST_SCALES, len(scales))
+    quantiles: FloatArray = np.quantile(scales, (np.arange(size) + 0.5) / size)
+    return quantiles

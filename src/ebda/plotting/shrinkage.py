@@ -9,17 +9,20 @@ import numpy.typing as npt
 
 from ebda import shrinkage
 from ebda.arrays import FloatArray
+from ebda.plotting.classes import contrast_row
+from ebda.plotting.display import Display, check_has
 from ebda.plotting.style import FIT, NULL, QUIET, SPARSE
 from ebda.posterior import Prior
 
+# Where rules agree they cover each other: wide and light first, narrow and dark last.
 _STYLES: dict[str, dict[str, Any]] = {
-    "mean": {"color": FIT, "lw": 2.2},
-    "sparse": {"color": SPARSE, "ls": "--"},
-    "hard": {"color": NULL, "ls": ":"},
+    "mean": {"color": FIT, "lw": 4, "alpha": 0.45},
+    "sparse": {"color": SPARSE, "ls": "--", "lw": 1.6},
+    "hard": {"color": NULL, "ls": ":", "lw": 2.2},
 }
 
 
-class ShrinkageDisplay:
+class ShrinkageDisplay(Display):
     """Estimates of eta as functions of z, for every shrinkage.
 
     Parameters
@@ -44,6 +47,23 @@ class ShrinkageDisplay:
         self.curves = curves
 
     @classmethod
+    def from_estimator(cls, model: Any, contrast: Any = None) -> ShrinkageDisplay:
+        """From a fitted classifier, over the range of its z.
+
+        Parameters
+        ----------
+        model : EBClassifier
+            Fitted; its `zero_threshold` is that of the sparse and the hard rule.
+        contrast : label of a class, optional
+            For more than two classes: over the range of its differences only.
+        """
+        check_has(model, "z_", "prior_", "zero_threshold")
+        row = contrast_row(model.classes_, contrast)
+        z = np.atleast_2d(model.z_)
+        z = z if row is None else z[row]
+        return cls.from_prior(model.prior_, z, model.zero_threshold)
+
+    @classmethod
     def from_prior(
         cls, prior: Prior, z: npt.ArrayLike, zero_threshold: float = 0.5
     ) -> ShrinkageDisplay:
@@ -65,13 +85,20 @@ class ShrinkageDisplay:
         ax : matplotlib axes, optional
             Where to draw.
         """
-        import matplotlib.pyplot as plt
-
-        self.ax_ = plt.subplots()[1] if ax is None else ax
-        self.figure_ = self.ax_.figure
-        self.ax_.plot(self.grid, self.grid, color=QUIET, lw=0.8, label="no shrinkage")
+        axes = self._axes(ax)
+        axes.plot(self.grid, self.grid, color=QUIET, lw=0.8, label="no shrinkage")
         for name, curve in self.curves.items():
-            self.ax_.plot(self.grid, curve, label=name, **_STYLES[name])
-        self.ax_.set(xlabel="normalised difference z", ylabel="estimate")
-        self.ax_.legend(frameon=False)
+            shown = _without_risers(curve)
+            axes.plot(self.grid, shown, label=name, **_STYLES[name])
+        axes.set(xlabel="normalised difference z", ylabel="estimate")
+        axes.legend(frameon=False, loc="upper left")
         return self
+
+
+def _without_risers(curve: FloatArray) -> FloatArray:
+    """The curve, interrupted where a rule jumps: it takes no value on the way."""
+    steps = (curve[1:] == 0) != (curve[:-1] == 0)
+    jumps = np.flatnonzero(steps & (np.abs(np.diff(curve)) > 0.05))
+    shown = curve.copy()
+    shown[jumps] = np.nan
+    return shown

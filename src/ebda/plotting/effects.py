@@ -1,0 +1,270 @@
+"""Effect against the probability of no effect: the volcano."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ebda.arrays import FloatArray, IntArray
+from ebda.plotting.classes import contrast_name, contrast_row
+from ebda.plotting.display import Display, check_has, legend_above
+from ebda.plotting.labels import label_points
+from ebda.plotting.style import DATA, QUIET, look, plain
+from ebda.posterior import Posterior
+from ebda.ranking import tail_average
+
+# What an effect is, in words and from a fitted model, one row a contrast.
+EFFECTS: dict[str, tuple[str, Callable[[Any], FloatArray]]] = {
+    "difference": (
+        "difference of the means",
+        lambda model: model.contrasts_.z * model.contrasts_.scale,
+    ),
+    "posterior_mean": (
+        "normalised difference after shrinkage",
+        lambda model: np.atleast_2d(model.posterior_mean_),
+    ),
+}
+_MEASURES = {
+    "prob_zero": "probability of no difference",
+    "lfsr": "local false sign rate",
+}
+# Smaller probabilities are drawn here: beyond it they say nothing of the data.
+_FLOOR = 1e-16
+
+
+class EffectDisplay(Display):
+    """Effect of each feature against the probability that it has none.
+
+    Parameters
+    ----------
+    effect : ndarray of shape (n_features,)
+        What the abscissa shows.
+    prob_zero, lfsr, q_value : ndarray of shape (n_features,)
+        As in :class:`ebda.ranking.Ranking`.
+    order : ndarray of int
+        Features, the most notable first.
+    names : sequence, optional
+        Of the features; without, they are labelled by their column.
+    sides : ndarray of int of shape (n_features,)
+        Which of `side_names` a notable feature belongs to.
+    side_names : sequence of str
+        As the legend has them.
+    effect_name : str
+        What an effect is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ebda import NormalMeans
+    >>> from ebda.plotting import EffectDisplay
+    >>> x = np.append(np.random.default_rng(0).normal(size=200), [9.0, -8.0])
+    >>> display = EffectDisplay.from_posterior(NormalMeans().fit(x).posterior_)
+    >>> display.order[:2]
+    array([200, 201])
+    """
+
+    def __init__(
+        self,
+        effect: FloatArray,
+        prob_zero: FloatArray,
+        lfsr: FloatArray,
+        q_value: FloatArray,
+        order: IntArray,
+        names: Sequence[Any] | npt.NDArray[Any] | None,
+        sides: IntArray,
+        side_names: Sequence[str],
+        effect_name: str = "effect",
+    ) -> None:
+        self.effect = effect
+        self.prob_zero = prob_zero
+        self.lfsr = lfsr
+        self.q_value = q_value
+        self.order = order
+        self.names = names
+        self.sides = sides
+        self.side_names = list(side_names)
+        self.effect_name = effect_name
+
+    @classmethod
+    def from_estimator(
+        cls,
+        model: Any,
+        contrast: Any = None,
+        *,
+        effect: str = "difference",
+        names: npt.ArrayLike | None = None,
+    ) -> EffectDisplay:
+        """From a fitted classifier.
+
+        Parameters
+        ----------
+        model : EBClassifier
+            Fitted.
+        contrast : label of a class, optional
+            For more than two classes: its differences from the mean of all samples.
+            Without it each feature is shown with the class that it tells most of.
+        effect : {"difference", "posterior_mean"}
+            "difference": of the means in the data, in their units. "posterior_mean":
+            what the rule uses of the normalised difference, free of common factors.
+            For two classes that is a function of z as P(zero) is, and the picture a
+            curve.
+        names : array-like of shape (n_features,), optional
+            Instead of those that the model was fitted with.
+        """
+        check_has(model, "posterior_", "contrasts_")
+        if effect not in EFFECTS:
+            raise ValueError(f"effect must be one of {sorted(EFFECTS)}, got {effect!r}")
+        row = contrast_row(model.classes_, contrast)
+        ranking = model.ranking_
+        title, values = EFFECTS[effect]
+        tables = [
+            np.atleast_2d(table)
+            for table in (
+                values(model),
+                ranking.prob_zero,
+                ranking.lfsr,
+                ranking.q_value,
+            )
+        ]
+        p = model.n_features_in_
+        rows = np.full(p, row) if row is not None else tables[2].argmin(axis=0)
+        shown, zero, lfsr, q = (table[rows, np.arange(p)] for table in tables)
+        order = ranking.order
+        if row is not None:  # a contrast of several has an order of its own
+            order = order[np.argsort(lfsr[order], kind="stable")]
+        if row is None:
+            sides, side_names = rows, [plain(name) for name in model.classes_]
+        else:
+            sides = (shown < 0).astype(np.intp)
+            second = plain(model.classes_[1 if len(model.classes_) == 2 else row])
+            lower = f"lower in {second}"
+            if len(model.classes_) == 2:
+                lower = f"higher in {plain(model.classes_[0])}"
+            side_names = [f"higher in {second}", lower]
+        found = ranking.names if names is None else _checked_names(names, p)
+        title = f"{title}, {contrast_name(model.classes_, row)}"
+        return cls(shown, zero, lfsr, q, order, found, sides, side_names, title)
+
+    @classmethod
+    def from_posterior(
+        cls, posterior: Posterior, names: npt.ArrayLike | None = None
+    ) -> EffectDisplay:
+        """From a posterior of a vector of values, as ``NormalMeans().posterior_``.
+
+        Parameters
+        ----------
+        posterior : Posterior
+            Its means are the effects.
+        names : array-like, optional
+            Of the values.
+        """
+        mean, lfsr = posterior.mean, posterior.lfsr
+        order = np.lexsort((-np.abs(mean), lfsr))
+        return cls(
+            mean,
+            posterior.prob_zero,
+            lfsr,
+            tail_average(lfsr),
+            order,
+            None if names is None else _checked_names(names, len(mean)),
+            (mean < 0).astype(np.intp),
+            ["above zero", "below zero"],
+            "posterior mean",
+        )
+
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        n_labels: int = 10,
+        level: float = 0.05,
+        measure: str | None = None,
+    ) -> EffectDisplay:
+        """Draw into the given axes, or into new ones.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw.
+        n_labels : int
+            How many features to name, the most notable first. Those for whose name
+            there is no room go without.
+        level : float
+            Features with a q-value of at most this are coloured.
+        measure : {"prob_zero", "lfsr"}, optional
+            What the ordinate shows: by default the probability of no difference, or
+            the local false sign rate where the prior has no mass at zero.
+        """
+        if measure is None:
+            measure = "prob_zero" if self.prob_zero.any() else "lfsr"
+        if measure not in _MEASURES:
+            raise ValueError(
+                f"measure must be one of {sorted(_MEASURES)}, got {measure!r}"
+            )
+        axes = self._axes(ax, (7.2, 5.2))
+        height = np.maximum(getattr(self, measure), _FLOOR)
+        notable = self.q_value <= level
+        # Drawn as pixels also in vector files, which thousands of points would swell.
+        axes.plot(
+            self.effect[~notable],
+            height[~notable],
+            ".",
+            ms=4,
+            color=DATA,
+            mec=QUIET,
+            mew=0.2,
+            rasterized=True,
+            label=f"q-value above {level:g} ({np.count_nonzero(~notable)})",
+        )
+        for place, name in enumerate(self.side_names):
+            chosen = notable & (self.sides == place)
+            style = look(place)
+            axes.plot(
+                self.effect[chosen],
+                height[chosen],
+                style.marker,
+                ms=5,
+                color=style.colour,
+                mec="white",
+                mew=0.4,
+                label=f"{name} ({np.count_nonzero(chosen)})",
+            )
+        axes.axvline(0, color=QUIET, lw=0.6, zorder=0)
+        reach = 1.2 * np.abs(self.effect).max() or 1.0
+        cut = getattr(self, measure).min() < _FLOOR
+        note = f"\n(smaller ones at {_FLOOR:g})" if cut else ""
+        top = min(height.min(), 0.1)
+        axes.set(
+            xlim=(-reach, reach),
+            yscale="log",
+            ylim=(1.6, top**1.12),
+            xlabel=self.effect_name,
+            ylabel=_MEASURES[measure] + note,
+        )
+        legend_above(axes)
+        best = self.order[:n_labels]
+        best = best[notable[best]]
+        names = [self._name(j) for j in best]
+        others = np.stack([self.effect[notable], height[notable]], axis=1)
+        self.labels_ = label_points(
+            axes, self.effect[best], height[best], names, others
+        )
+        return self
+
+    def _name(self, column: int) -> str:
+        """The name of a feature; tables of real data have features without one."""
+        name = "" if self.names is None else str(self.names[column]).strip()
+        return name or f"feature {column}"
+
+
+def _checked_names(names: npt.ArrayLike, size: int) -> npt.NDArray[Any]:
+    given = np.asarray(names)
+    if given.shape != (size,):
+        raise ValueError(
+            f"names has shape {given.shape}; there are {size} features, and each needs "
+            "one name"
+        )
+    return given

@@ -1,0 +1,317 @@
+"""Scores of samples by class, with the boundary between the classes.
+
+The score of a class is its log-odds against the most probable other class: positive
+where a sample is given this class. For two classes that is the decision function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ebda.arrays import FloatArray, IntArray
+from ebda.evaluation import Evaluation
+from ebda.plotting.classes import class_place
+from ebda.plotting.display import Display, strip_above
+from ebda.plotting.labels import label_points
+from ebda.plotting.style import INK, QUIET, SMALL, look, plain
+from ebda.plotting.swarm import density, grid_around, stack
+
+# Heights within a row of unit height: the density above its line, the points below.
+_DENSITY, _POINTS, _LARGEST_STEP = 0.42, 0.40, 0.055
+_SMALLEST = 1e-300  # a probability of zero has a logarithm too
+
+
+class ScoreDisplay(Display):
+    """A row for each class: density of the scores, and every sample as a point.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_samples,)
+        Positive: on the right side of the boundary.
+    codes : ndarray of int of shape (n_samples,)
+        True class, as a place in `classes`.
+    classes : ndarray
+        Labels.
+    contrast : int, optional
+        Place of the class whose scores they are; without it each sample has the score
+        of its own class.
+    names : ndarray, optional
+        Of the samples, to label those on the wrong side.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ebda.plotting import ScoreDisplay
+    >>> display = ScoreDisplay.from_predictions(
+    ...     np.array([-2.0, 1.0, 3.0]), np.array(["no", "no", "yes"])
+    ... )
+    >>> display.wrong
+    array([False,  True, False])
+    """
+
+    def __init__(
+        self,
+        scores: FloatArray,
+        codes: IntArray,
+        classes: npt.NDArray[Any],
+        contrast: int | None = None,
+        names: npt.NDArray[Any] | None = None,
+    ) -> None:
+        self.scores = scores
+        self.codes = codes
+        self.classes = classes
+        self.contrast = contrast
+        self.names = names
+
+    @classmethod
+    def from_estimator(
+        cls,
+        model: Any,
+        X: Any,
+        y: npt.ArrayLike,
+        contrast: Any = None,
+        names: npt.ArrayLike | None = None,
+    ) -> ScoreDisplay:
+        """From the decision function of a fitted classifier.
+
+        Scores of the samples of the fit are too good; `from_evaluation` shows honest
+        ones.
+
+        Parameters
+        ----------
+        model : classifier
+            Fitted, with ``decision_function``.
+        X, y
+            Samples and their classes.
+        contrast : label of a class, optional
+            Whose score is shown: by default that of ``classes_[1]`` for two classes,
+            and for more that of each sample's own class.
+        names : array-like of shape (n_samples,), optional
+            Names of the samples.
+        """
+        return cls.from_predictions(
+            model.decision_function(X), y, model.classes_, contrast, names
+        )
+
+    @classmethod
+    def from_predictions(
+        cls,
+        decision: npt.ArrayLike,
+        y: npt.ArrayLike,
+        classes: npt.ArrayLike | None = None,
+        contrast: Any = None,
+        names: npt.ArrayLike | None = None,
+    ) -> ScoreDisplay:
+        """From values of a decision function.
+
+        Parameters
+        ----------
+        decision : array-like of shape (n_samples,) or (n_samples, n_classes)
+            As scikit-learn has it: for two classes positive means the second.
+        y : array-like of shape (n_samples,)
+            True classes.
+        classes : array-like, optional
+            Labels in the order of the columns; by default those of y, sorted.
+        contrast, names
+            As in `from_estimator`.
+        """
+        labels = np.asarray(y)
+        known = np.unique(labels) if classes is None else np.asarray(classes)
+        table = np.asarray(decision, dtype=np.float64)
+        if table.ndim == 1:
+            table = np.stack([np.zeros(len(table)), table], axis=1)
+        if table.shape != (len(labels), len(known)):
+            raise ValueError(
+                f"the decision function has shape {np.shape(decision)}, which does not "
+                f"fit {len(labels)} labels of {len(known)} classes"
+            )
+        by_name = np.argsort(known)
+        place = np.searchsorted(known, labels, sorter=by_name)
+        codes = by_name[np.minimum(place, len(known) - 1)]
+        if (known[codes] != labels).any():
+            row = int(np.argmax(known[codes] != labels))
+            raise ValueError(
+                f"sample {row} has the class {labels[row]!r}, which is not among the "
+                f"classes {', '.join(map(repr, known.tolist()))}"
+            )
+        return cls._from_table(table, codes, known, contrast, names)
+
+    @classmethod
+    def from_evaluation(
+        cls,
+        evaluation: Evaluation,
+        contrast: Any = None,
+        names: npt.ArrayLike | None = None,
+    ) -> ScoreDisplay:
+        """From held-out predictions: the log-odds of their probabilities.
+
+        Probabilities below 1e-300 count as that: samples of a model that is so sure
+        heap up at log-odds of 691.
+
+        Parameters
+        ----------
+        evaluation : Evaluation
+            Of :func:`ebda.evaluation.cross_validate`.
+        contrast, names
+            As in `from_estimator`.
+        """
+        table = np.log(np.maximum(evaluation.probabilities, _SMALLEST))
+        return cls._from_table(
+            table, evaluation.codes, evaluation.classes, contrast, names
+        )
+
+    @classmethod
+    def _from_table(
+        cls,
+        table: FloatArray,
+        codes: IntArray,
+        classes: npt.NDArray[Any],
+        contrast: Any,
+        names: npt.ArrayLike | None,
+    ) -> ScoreDisplay:
+        place = None if contrast is None else class_place(classes, contrast)
+        if place is None and len(classes) == 2:
+            place = 1
+        own = codes if place is None else np.full(len(codes), place)
+        given = None if names is None else np.asarray(names)
+        if given is not None and given.shape != codes.shape:
+            raise ValueError(
+                f"names has shape {given.shape}; there are {len(codes)} samples, and "
+                "each needs one name"
+            )
+        return cls(margins(table, own), codes, classes, place, given)
+
+    @property
+    def wrong(self) -> npt.NDArray[np.bool_]:
+        """Samples on the wrong side of the boundary."""
+        belongs = True if self.contrast is None else self.codes == self.contrast
+        return np.asarray((self.scores > 0) != belongs)
+
+    def plot(self, ax: Any = None, *, n_labels: int = 10) -> ScoreDisplay:
+        """Draw into the given axes, or into new ones.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw.
+        n_labels : int
+            How many samples on the wrong side to name, the farthest first, if there
+            are names.
+        """
+        k = len(self.classes)
+        axes = self._axes(ax, (6.8, 1.6 + 0.95 * max(k, 2)))
+        grid = grid_around(self.scores)
+        rows = [self.scores[self.codes == place] for place in range(k)]
+        densities = [density(row, grid) for row in rows]
+        tallest = max(d.max(initial=0.0) for d in densities) or 1.0
+        height = np.empty(len(self.scores))
+        fullest = max(stack(row, grid[0], grid[-1]).max(initial=0) for row in rows)
+        step = min(_LARGEST_STEP, _POINTS / (fullest + 1))
+        for place, row in enumerate(rows):
+            style, base = look(place), k - 1 - place
+            own = self.codes == place
+            height[own] = base - 0.07 - step * stack(row, grid[0], grid[-1])
+            axes.fill_between(
+                grid,
+                base,
+                base + _DENSITY * densities[place] / tallest,
+                color=style.colour,
+                alpha=0.3,
+                lw=0,
+            )
+            axes.axhline(base, color=QUIET, lw=0.4, zorder=0)
+            right = own & ~self.wrong
+            axes.plot(
+                self.scores[right],
+                height[right],
+                style.marker,
+                ms=4,
+                color=style.colour,
+                mew=0,
+                label=plain(self.classes[place]),
+            )
+        wrong = self.wrong
+        crosses = axes.plot(
+            self.scores[wrong],
+            height[wrong],
+            "x",
+            ms=7,
+            color=INK,
+            mew=1.6,
+            label=f"on the wrong side ({np.count_nonzero(wrong)})",
+        )
+        axes.axvline(0, color=INK, lw=1, ls="--", label="boundary")
+        self._write_around(axes, k)
+        axes.set(xlim=(grid[0], grid[-1]), ylim=(-0.5, k - 0.45))
+        if wrong.any():
+            axes.set_ylim(bottom=-0.8)
+            axes.legend(
+                handles=crosses, loc="lower left", fontsize=SMALL, borderaxespad=0.1
+            )
+        self.labels_ = self._label_wrong(axes, height, n_labels)
+        return self
+
+    def _write_around(self, axes: Any, k: int) -> None:
+        """Names of the rows with their counts, and of the sides of the boundary."""
+        counts = np.bincount(self.codes, minlength=k)
+        ticks = [
+            f"{plain(name, longest=24)}\nn = {count}"
+            for name, count in zip(self.classes, counts, strict=True)
+        ]
+        axes.set_yticks(np.arange(k)[::-1], ticks)
+        axes.tick_params(axis="y", length=0)
+        axes.spines["left"].set_visible(False)
+        if self.contrast is None:
+            sides = ("called another class", "called its own class")
+            axes.set_xlabel("log-odds of the own class against the best other")
+        else:
+            name = plain(self.classes[self.contrast])
+            other = (
+                plain(self.classes[1 - self.contrast]) if k == 2 else "another class"
+            )
+            sides = (f"called {other}", f"called {name}")
+            axes.set_xlabel(
+                f"log-odds of {name}" + (" against the best other" * (k > 2))
+            )
+        strip_above(axes, SMALL + 6).set_axis_off()  # a title stays above the words
+        # To the sides of the boundary, wherever that lies.
+        for text, shift, align in (
+            (f"← {sides[0]}", -5, "right"),
+            (f"{sides[1]} →", 5, "left"),
+        ):
+            axes.annotate(
+                text,
+                (0, 1),
+                xycoords=("data", "axes fraction"),
+                xytext=(shift, 3),
+                textcoords="offset points",
+                ha=align,
+                va="bottom",
+                fontsize=SMALL,
+            )
+
+    def _label_wrong(self, axes: Any, height: FloatArray, n_labels: int) -> list[Any]:
+        if self.names is None:
+            return []
+        wrong = np.flatnonzero(self.wrong)
+        worst = wrong[np.argsort(-np.abs(self.scores[wrong]), kind="stable")][:n_labels]
+        names: Sequence[Any] = self.names[worst].tolist()
+        points = np.stack([self.scores, height], axis=1)
+        return label_points(axes, self.scores[worst], height[worst], names, points)
+
+
+def margins(table: FloatArray, own: IntArray) -> FloatArray:
+    """Score of one class of each sample less the largest of the others.
+
+    >>> margins(np.array([[1.0, 4.0, 2.0]]), np.array([2]))
+    array([-2.])
+    """
+    rows = np.arange(len(table))
+    others = table.copy()
+    others[rows, own] = -np.inf
+    difference: FloatArray = table[rows, own] - others.max(axis=1)
+    return difference
