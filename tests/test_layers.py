@@ -42,7 +42,7 @@ LAYERS = [
         "baselines",
         "evaluation",
     },
-    {"datasets", "paper", "plotting"},
+    {"datasets", "modelfile", "paper", "plotting"},
     {"cli"},
     {"__init__", "__main__"},
 ]

@@ -12,13 +12,29 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ebda.classifier import EBClassifier
+    from ebda.modelfile import ModelFileError, load, load_record, save
     from ebda.normal_means import NormalMeans
 
 __version__ = version("ebda")
-__all__ = ["EBClassifier", "NormalMeans", "__version__"]
+__all__ = [
+    "EBClassifier",
+    "ModelFileError",
+    "NormalMeans",
+    "__version__",
+    "load",
+    "load_record",
+    "save",
+]
 
-_HOMES = {"EBClassifier": "ebda.classifier", "NormalMeans": "ebda.normal_means"}
-_MODULES = ("datasets", "paper", "plotting", "priors", "theory")
+_HOMES = {
+    "EBClassifier": "ebda.classifier",
+    "ModelFileError": "ebda.modelfile",
+    "NormalMeans": "ebda.normal_means",
+    "load": "ebda.modelfile",
+    "load_record": "ebda.modelfile",
+    "save": "ebda.modelfile",
+}
+_MODULES = ("datasets", "modelfile", "paper", "plotting", "priors", "theory")
 
 
 def __getattr__(name: str) -> Any:
