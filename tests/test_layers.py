@@ -42,7 +42,7 @@ LAYERS = [
         "baselines",
         "evaluation",
     },
-    {"datasets", "modelfile", "paper", "plotting"},
+    {"datasets", "modelfile", "onnx", "paper", "plotting"},
     {"cli"},
     {"__init__", "__main__"},
 ]
@@ -58,7 +58,7 @@ ESTIMATOR_SHELLS = {
 TABLES = {"ranking.py": {"pandas"}}
 
 # Modules that need an extra, and say so where it is missing.
-EXTRAS = {"lasso.py", "progress.py", "reproduce.py", *TABLES}
+EXTRAS = {"lasso.py", "onnx.py", "progress.py", "reproduce.py", *TABLES}
 
 
 def imports(path: Path, when_loaded: bool = False) -> set[str]:

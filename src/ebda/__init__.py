@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ebda.classifier import EBClassifier
     from ebda.modelfile import ModelFileError, load, load_record, save
     from ebda.normal_means import NormalMeans
+    from ebda.onnx import to_onnx
 
 __version__ = version("ebda")
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "load",
     "load_record",
     "save",
+    "to_onnx",
 ]
 
 _HOMES = {
@@ -33,6 +35,7 @@ _HOMES = {
     "load": "ebda.modelfile",
     "load_record": "ebda.modelfile",
     "save": "ebda.modelfile",
+    "to_onnx": "ebda.onnx",
 }
 _MODULES = ("datasets", "modelfile", "paper", "plotting", "priors", "theory")
 
