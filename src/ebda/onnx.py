@@ -2,8 +2,9 @@
 
 skl2onnx is told how to convert the linear classifiers of this package, alone or at the
 end of a scikit-learn pipeline. The graph computes the scores in float64 whatever the
-type of its input: with ten thousand features, sums in float32 lose what a probability
-needs. (That is also why ONNX's own operator ``LinearClassifier`` is of no use here.)
+type of its input: with thousands of features, sums in float32 lose what a probability
+needs. (ONNX's own operator ``LinearClassifier``, in float32, is off by 5e-5 on the
+leukaemia data, and this graph by 3e-8.)
 """
 
 from __future__ import annotations

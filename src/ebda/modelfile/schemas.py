@@ -1,8 +1,8 @@
 """What a file holds of each class: the schemas of models and of what they are made of.
 
-A fitted attribute is listed here or it is not in the file. What is left out can be had
-again (``selected_`` is cheap, but the pictures read it), or is of no use without the
-training data (``samples_``, the variational posteriors of the batches).
+A fitted attribute is listed here, or it is not in the file. Left out are the samples
+that ``partial_fit`` keeps (a model file holds nobody's data) and the variational
+posteriors of the batches of a Dirichlet process, which nothing reads after the fit.
 
 To change the format: a new optional field needs nothing else (an older ebda says that
 it does not know it); a new meaning of an old one needs a new version, and a fixture.
