@@ -45,7 +45,7 @@ LAYERS = [
         "baselines",
         "evaluation",
     },
-    {"datasets", "paper", "plotting"},
+    {"datasets", "modelfile", "onnx", "paper", "plotting"},
     {"cli"},
     {"__init__", "__main__"},
 ]
@@ -64,7 +64,7 @@ ESTIMATOR_SHELLS = {
 TABLES = {"ranking.py": {"pandas"}, "compiled.py": {"numba"}}
 
 # Modules that need an extra, and say so where it is missing.
-EXTRAS = {"lasso.py", "progress.py", "reproduce.py", *TABLES}
+EXTRAS = {"lasso.py", "onnx.py", "progress.py", "reproduce.py", *TABLES}
 
 
 def imports(path: Path, when_loaded: bool = False) -> set[str]:

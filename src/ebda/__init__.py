@@ -12,13 +12,32 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ebda.classifier import EBClassifier
+    from ebda.modelfile import ModelFileError, load, load_record, save
     from ebda.normal_means import NormalMeans
+    from ebda.onnx import to_onnx
 
 __version__ = version("ebda")
-__all__ = ["EBClassifier", "NormalMeans", "__version__"]
+__all__ = [
+    "EBClassifier",
+    "ModelFileError",
+    "NormalMeans",
+    "__version__",
+    "load",
+    "load_record",
+    "save",
+    "to_onnx",
+]
 
-_HOMES = {"EBClassifier": "ebda.classifier", "NormalMeans": "ebda.normal_means"}
-_MODULES = ("datasets", "paper", "plotting", "priors", "theory")
+_HOMES = {
+    "EBClassifier": "ebda.classifier",
+    "ModelFileError": "ebda.modelfile",
+    "NormalMeans": "ebda.normal_means",
+    "load": "ebda.modelfile",
+    "load_record": "ebda.modelfile",
+    "save": "ebda.modelfile",
+    "to_onnx": "ebda.onnx",
+}
+_MODULES = ("datasets", "modelfile", "paper", "plotting", "priors", "theory")
 
 
 def __getattr__(name: str) -> Any:

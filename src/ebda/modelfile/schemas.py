@@ -1,0 +1,301 @@
+"""What a file holds of each class: the schemas of models and of what they are made of.
+
+A fitted attribute is listed here, or it is not in the file. Left out are the samples
+that ``partial_fit`` keeps (a model file holds nobody's data) and the variational
+posteriors of the batches of a Dirichlet process, which nothing reads after the fit.
+
+To change the format: a new optional field needs nothing else (an older ebda says that
+it does not know it); a new meaning of an old one needs a new version, and a fixture.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ebda.baselines import (
+    FAIR,
+    GreenshteinPark,
+    IndependenceRule,
+    LassoLogistic,
+    PseudoInverseLDA,
+    ShrunkenCentroids,
+)
+from ebda.classifier import EBClassifier
+from ebda.contrasts import Contrasts
+from ebda.evaluation import Evaluation
+from ebda.modelfile.fields import SQUEEZED, VALUES, Array, Kind, Labels, Names, Scalar
+from ebda.modelfile.objects import Lengths, Nested, Pairs, Schema, register
+from ebda.moments import ClassMoments
+from ebda.normal_means import NormalMeans
+from ebda.posterior import DiscretePosterior
+from ebda.priors import (
+    NPMLE,
+    DirichletProcess,
+    DiscretePrior,
+    FixedPrior,
+    Kernel,
+    PointLaplace,
+    PointLaplacePrior,
+    PointNormal,
+    PointNormalPrior,
+)
+from ebda.priors.kernel import KernelPosterior, KernelPrior
+from ebda.priors.spike_slab import Masses, SpikeSlabPosterior
+from ebda.selection import Selection
+
+_POSITIVE = ("finite", "positive")
+_NOT_NEGATIVE = ("finite", "zero or more")
+_PROBABILITY = ("zero or more", "at most 1")
+_NUMBER = Scalar((float,))
+_COUNT = Scalar((int,), least=0)
+
+
+def _discrete_prior(fields: dict[str, Any]) -> DiscretePrior:
+    # Its own __init__ would divide by the sum of the weights once more.
+    prior = DiscretePrior.__new__(DiscretePrior)
+    prior.__setstate__(fields)
+    return prior
+
+
+# --- priors and posteriors
+
+PRIORS = register(
+    Schema(
+        DiscretePrior,
+        {
+            "atoms": Array(("t",), ("finite", "ascending")),
+            "weights": Array(("t",), ("finite", "positive", "a distribution")),
+        },
+        build=_discrete_prior,
+        is_parameter=True,
+    ),
+    Schema(
+        KernelPrior,
+        {
+            "values": Array(("t",), ("finite", "in order")),
+            "bandwidth": Scalar((float,), least=np.finfo(np.float64).tiny),
+            "exact": Scalar((bool,)),
+        },
+        is_parameter=True,
+    ),
+    Schema(PointNormalPrior, {"pi0": _NUMBER, "tau": _NUMBER}, is_parameter=True),
+    Schema(PointLaplacePrior, {"pi0": _NUMBER, "rate": _NUMBER}, is_parameter=True),
+)
+
+register(
+    Schema(
+        Masses,
+        {
+            "log_zero": Array(("flat",), ("free of NaN",)),
+            "log_sides": Array(("2", "flat"), ("free of NaN",)),
+            "location": Array(("2", "flat")),
+            "sd": Array(("flat",), _POSITIVE),
+        },
+    )
+)
+POSTERIORS = register(
+    Schema(
+        DiscretePosterior,
+        {
+            "z": Array(VALUES),
+            "scale": Array(VALUES, _POSITIVE),
+            "atoms": Array(("t",), ("finite", "ascending")),
+            "log_weights": Array(("t",), ("finite", "zero or less")),
+        },
+    ),
+    Schema(
+        KernelPosterior,
+        {
+            "z": Array(VALUES),
+            "scale": Array(VALUES, _POSITIVE),
+            "slope": Array(VALUES),
+            "bend": Array(VALUES),
+        },
+    ),
+    Schema(
+        SpikeSlabPosterior,
+        {"shape": Lengths(), "masses": Nested(("Masses",))},
+    ),
+)
+
+
+def _family(family: type[Any], **extra: Kind) -> Schema:
+    """An estimator of a prior: what it found, and how the search for it went."""
+    fields = {"prior_": Nested(PRIORS), **extra}
+    optional = frozenset(fields)
+    return Schema(family, fields, optional, finish=_check_prior, is_parameter=True)
+
+
+def _check_prior(estimator: Any) -> None:
+    if not hasattr(estimator, "prior_"):
+        raise ValueError("there is no fitted prior")
+
+
+_LIKELIHOOD = Scalar((float,), finite=False)
+FAMILIES = register(
+    _family(
+        DirichletProcess,
+        lower_bounds_=Array(("i",), ("free of NaN",)),
+        lower_bound_=_LIKELIHOOD,
+        n_iter_=_COUNT,
+        converged_=Scalar((bool,)),
+    ),
+    _family(
+        NPMLE,
+        grid_=Array(("g",)),
+        duality_gap_=_LIKELIHOOD,
+        log_likelihood_=_LIKELIHOOD,
+        n_iter_=_COUNT,
+        converged_=Scalar((bool,)),
+    ),
+    _family(PointNormal, log_likelihood_=_LIKELIHOOD),
+    _family(PointLaplace, log_likelihood_=_LIKELIHOOD),
+    _family(Kernel),
+    _family(FixedPrior),
+)
+
+
+# --- steps of the fit, and the evaluation
+
+register(
+    Schema(
+        ClassMoments,
+        {
+            "counts": Array(("k",), _POSITIVE),
+            "means": Array(("k", "p")),
+            "centred_squares": Array(("k", "p"), _NOT_NEGATIVE),
+        },
+    ),
+    Schema(
+        Contrasts,
+        {
+            "z": Array(("c", "p")),
+            "scale": Array(("c", "p"), _NOT_NEGATIVE),
+            "positive": Array(("c", "k")),
+            "negative": Array(("c", "k")),
+            "variance": Array(("p",), _POSITIVE),
+            "constant": Array(("p",), (), np.bool_),
+        },
+    ),
+    Schema(
+        Selection,
+        {
+            "candidates": Pairs("m"),
+            "weight": Array(("m",), _NOT_NEGATIVE),
+            "separation": Array(("m",), ()),
+            "error": Array(("m",), ()),
+            "n_folds": _COUNT,
+            "reason": Scalar((str,)),
+            "slope": _NUMBER,
+            "scores": Array(("h", "c")),
+            "codes": Array(("h",), (), np.int64, below="k"),
+        },
+        optional=frozenset({"scores", "codes"}),
+    ),
+)
+EVALUATIONS = register(
+    Schema(
+        Evaluation,
+        {
+            "classes": Labels(),
+            "codes": Array(("n",), (), np.int64, below="k"),
+            "probabilities": Array(("n", "k"), _PROBABILITY),
+            "n_folds": _COUNT,
+        },
+    )
+)
+
+
+# --- models
+
+_LINEAR: dict[str, Kind] = {
+    "classes_": Labels(),
+    "n_features_in_": Scalar((int,), least=1, dimension="p"),
+    "feature_names_in_": Names(),
+    "coef_": Array(("c", "p")),
+    "intercept_": Array(("c",)),
+}
+_CLASS_PRIOR: dict[str, Kind] = {"class_prior_": Array(("k",), _POSITIVE)}
+_SELECTED: dict[str, Kind] = {"selected_": Array(("p",), (), np.bool_)}
+_MOMENTS: dict[str, Kind] = {
+    **_LINEAR,
+    **_CLASS_PRIOR,
+    **_SELECTED,
+    "n_seen_": _COUNT,
+    "z_": Array(SQUEEZED),
+    "moments_": Nested(("ClassMoments",)),
+    "contrasts_": Nested(("Contrasts",)),
+}
+_POSTERIOR_MEAN: dict[str, Kind] = {"posterior_mean_": Array(SQUEEZED)}
+_UNNAMED = frozenset({"feature_names_in_"})
+
+
+def _linear(model: type[Any], *parts: dict[str, Kind], **extra: Kind) -> Schema:
+    fields = _LINEAR | {name: kind for part in parts for name, kind in part.items()}
+    return Schema(model, fields | extra, _UNNAMED)
+
+
+def _finish_moments(model: Any) -> None:
+    """As after `fit`: `partial_fit` goes on from the moments, without samples."""
+    model._check_parameters()
+    model.samples_ = None
+
+
+def _finish_classifier(model: Any) -> None:
+    _finish_moments(model)
+    model.prior_ = model.prior_estimator_.prior_
+
+
+def _finish_means(model: Any) -> None:
+    model.prior_ = model.prior_estimator_.prior_
+
+
+MODELS = register(
+    Schema(
+        EBClassifier,
+        {
+            **_MOMENTS,
+            **_POSTERIOR_MEAN,
+            "prob_zero_": Array(SQUEEZED, _PROBABILITY),
+            "n_factors_": _COUNT,
+            "selection_": Nested(("Selection",)),
+            "prior_estimator_": Nested(FAMILIES),
+            "posterior_": Nested(POSTERIORS, values=("c", "p")),
+        },
+        _UNNAMED,
+        finish=_finish_classifier,
+    ),
+    Schema(
+        NormalMeans,
+        {
+            "prior_estimator_": Nested(FAMILIES),
+            "posterior_": Nested(POSTERIORS),
+            "log_likelihood_": _LIKELIHOOD,
+        },
+        finish=_finish_means,
+    ),
+    Schema(IndependenceRule, _MOMENTS, _UNNAMED, finish=_finish_moments),
+    Schema(
+        GreenshteinPark, _MOMENTS | _POSTERIOR_MEAN, _UNNAMED, finish=_finish_moments
+    ),
+    _linear(
+        FAIR,
+        _CLASS_PRIOR,
+        _SELECTED,
+        z_=Array(("p",)),
+        n_selected_=_COUNT,
+        criterion_=Array(("s",)),
+    ),
+    _linear(
+        LassoLogistic,
+        _SELECTED,
+        lambdas_=Array(("l",)),
+        deviances_=Array(("l",)),
+        deviance_se_=Array(("l",)),
+        lambda_=_NUMBER,
+    ),
+    _linear(PseudoInverseLDA, _CLASS_PRIOR, rank_=_COUNT),
+    _linear(ShrunkenCentroids, _CLASS_PRIOR, _SELECTED, centroids_=Array(("k", "p"))),
+)
