@@ -43,6 +43,7 @@ LAYERS = [
         "evaluation",
     },
     {"datasets", "paper", "plotting"},
+    {"report"},
     {"cli"},
     {"__init__", "__main__"},
 ]
