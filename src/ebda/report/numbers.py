@@ -54,6 +54,7 @@ def listed(words: list[str], most: int = 8) -> str:
 def packed(values: npt.NDArray[Any], kind: str = "<f4") -> str:
     """An array as base64 of little-endian numbers: 5.3 characters each.
 
+    >>> import numpy as np
     >>> packed(np.array([1.0, 2.0]))
     'AACAPwAAAEA='
     """

@@ -147,6 +147,7 @@ class Plot {
     const { xs, ys } = this.view;
     const parts = [];
     this.host.classList.toggle("searching", marks.found !== null);
+    this.host.classList.toggle("chosen", marks.selected >= 0);
     if (marks.found) {
       const d = Array.from(marks.found, (i) => `M${this.px(xs[i]).toFixed(1)} ${this.py(ys[i]).toFixed(1)}h.01`);
       parts.push(make("path", { class: "found", d: d.join("") }));
