@@ -28,7 +28,7 @@ from ebda.report.case import Case
 from ebda.report.cautions import cautions
 from ebda.report.drawings import calibration_points
 from ebda.report.features import BUDGET, COLUMNS, features_that_fit, payload
-from ebda.report.lanes import MOST, lanes, thinned
+from ebda.report.lanes import MOST, Axis, lanes, thinned
 from ebda.report.scored import Scored, scored
 from ebda.report.structure import (
     batches_and_outliers,
@@ -417,6 +417,13 @@ def test_dots_lie_by_their_score_and_on_their_side() -> None:
     assert float(boundary[1]) == pytest.approx(320)
     assert x[1] < x[0] < 320 < x[2]
     assert x[1] >= 14  # beyond the reach, at the edge
+    for words in ("0.01\xa0%", "99.99\xa0%", "50\xa0%", "10\u207b\u2076"):
+        assert f">{words}<" in lanes(few, ["a", "b"], 1010)
+    # The axis grows where nearly all samples lie far out.
+    far = Axis.of(np.linspace(-90.0, 90.0, 99), True, 640)
+    assert 80 < far.high < 96
+    one = Axis.of(np.array([1.0] * 99 + [500.0]), True, 640)
+    assert one.high < 17
     # A name with no room beside its dot is left to the table.
     crowd = np.array([[0.7, 0.3]] * 8 + [[0.02, 0.98]])
     codes, names = np.zeros(9, dtype=int), ["n" * 18] * 9
@@ -659,6 +666,17 @@ def test_nothing_to_find(p: int) -> None:
     assert "No honest error" in outline.text
     assert len(unpacked(outline.data["column"], "<u4")) == p
     assert "x0" in outline.text
+
+
+def test_lists_and_polars_tables_will_do(two: Any) -> None:
+    model, X, y, _ = two
+    polars = pytest.importorskip("polars")
+    table = polars.from_pandas(X)
+    assert Outline(render(model, X=table, y=y)).text.count("60") > 0
+    nameless = quick().fit(X.to_numpy(), y)
+    assert render(nameless, X=X.to_numpy().tolist(), y=y.tolist())
+    with pytest.raises(ValueError, match="NaN"):
+        render(nameless, X=np.full((2, X.shape[1]), np.nan))
 
 
 def test_sparse_data_and_constant_features() -> None:

@@ -17,7 +17,8 @@ from ebda.evaluation import Evaluation, evaluate
 from ebda.ranking import Ranking
 from ebda.report.markup import plain
 
-_NEEDED = ("ranking_", "selection_", "moments_", "prior_", "coef_")
+_SPARSE = ["csr", "csc"]
+_NEEDED = ("selection_", "moments_", "prior_", "coef_")
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,10 +81,12 @@ class Case:
             )
         on_data: Evaluation | FloatArray | None = None
         if X is not None:
-            if y is not None and np.size(y) != X.shape[0]:
-                raise ValueError(f"X has {X.shape[0]} samples, y has {np.size(y)}")
+            # The model looks at names and finiteness, and says where they are wrong.
+            matrix = check_array(X, accept_sparse=_SPARSE, ensure_all_finite=False)
+            if y is not None and np.size(y) != matrix.shape[0]:
+                raise ValueError(f"X has {matrix.shape[0]} samples, y has {np.size(y)}")
             on_data = model.predict_proba(X) if y is None else evaluate(model, X, y)
-            X = check_array(X, accept_sparse=["csr", "csc"], dtype="numeric")
+            X = matrix
         names = None if sample_names is None else [plain(s) for s in sample_names]
         sizes = [len(evaluation.codes)] if evaluation is not None else []
         sizes += [X.shape[0]] if X is not None else []

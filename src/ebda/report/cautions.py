@@ -177,12 +177,13 @@ def factors(case: Case) -> Caution | None:
     n = case.model.n_factors_
     if not n:
         return None
+    were = "It was" if n == 1 else "They were"
     return Caution(
         False,
         "Common factors within the classes",
         f"{count(n, 'common factor')} that many features share: batches, cell types, "
-        "the state of a sample. They were estimated and taken out of the rule and of "
-        "the differences below. If the classes were measured at different times or "
+        f"the state of a sample. {were} estimated and taken out of the rule and of "
+        "z and the effects below. If the classes were measured at different times or "
         "places, no method can tell the batch from the class.",
     )
 

@@ -132,7 +132,7 @@ def calibration_points(scored: Scored) -> list[tuple[float, float, float, float,
 
 def calibration(scored: Scored, what: str) -> Markup:
     """Stated probability against the share that came true."""
-    width, height, left, bottom, top, right = 330, 300, 46, 48, 10, 12
+    width, height, left, bottom, top, right = 330, 294, 46, 48, 10, 24
     points = calibration_points(scored)
 
     def x(v: float) -> float:

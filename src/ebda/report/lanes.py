@@ -9,17 +9,24 @@ import numpy as np
 from ebda.arrays import FloatArray, IntArray
 from ebda.report.drawings import N_COLOURS, histogram_places, label, line, svg
 from ebda.report.markup import Markup, join, tag
-from ebda.report.numbers import NBSP, percent
+from ebda.report.numbers import MINUS, NBSP, percent
 from ebda.report.scored import Scored
 
 # Samples of a class that are drawn: enough for its shape.
 MOST = 400
 # Log-odds that the drawing reaches at least and at most; dots beyond lie at its edge.
-REACH = (4.0, 16.0)
+# Where not even the first of these shares lies within, it reaches to the second.
+_REACH = (4.0, 16.0)
+_USUAL = (0.75, 0.95)
+_DECADE = float(np.log(10))
+# Powers of ten between ticks.
+_STEPS = (1, 2, 5, 10, 20, 50, 100, 200, 500)
+_SUPERSCRIPT = str.maketrans(
+    "-0123456789", "\u207b\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079"
+)
 # Names written beside their dots, and characters of a name.
 _NAMED = 8
 _LETTERS = 18
-_TICKS = (1e-5, 1e-4, 0.001, 0.01, 0.1, 0.5, 0.9, 0.99, 0.999, 1 - 1e-4, 1 - 1e-5)
 _RADIUS = 3.6
 # Pixels beside and above the lanes.
 _PAD, _TOP = 14.0, 6.0
@@ -62,11 +69,14 @@ class Axis:
     @classmethod
     def of(cls, score: FloatArray, two: bool, width: int) -> Axis:
         """For these scores; the boundary is in the middle for two classes."""
-        high = float(np.clip(1.06 * np.abs(score).max(initial=0), *REACH))
+        size = np.abs(score)
+        usual, nearly_all = np.quantile(size, _USUAL, method="lower")
+        most = nearly_all if usual > _REACH[1] else _REACH[1]
+        high = 1.06 * float(np.clip(size.max(), _REACH[0], most))
         if two:
             return cls(-high, high, width)
         # Nearly all lie on the right side of the boundary.
-        return cls(max(-high, min(float(score.min(initial=0)), 0.0) - 1.5), high, width)
+        return cls(max(-high, min(float(score.min()), 0.0) - 1.5), high, width)
 
     def at(self, score: FloatArray) -> FloatArray:
         """Places in the drawing."""
@@ -158,26 +168,25 @@ def lanes(scored: Scored, classes: list[str], width: int) -> Markup:
 
 def _ticks(axis: Axis, two: bool) -> list[tuple[float, str]]:
     """Places on the axis and what is written there, as many as there is room for."""
-    if two:
-        ticks = [(float(np.log(p / (1 - p))), _chance(p)) for p in _TICKS]
-    else:
-        odds = [10.0**k for k in range(-6, 7)]
-        ticks = [
-            (float(np.log(o)), f"{o:,.0f}:1" if o >= 1 else f"1:{1 / o:,.0f}")
-            for o in odds
-        ]
-    inside = [tick for tick in ticks if axis.low <= tick[0] <= axis.high]
-    room = max(1, int(axis.width / 74))
-    if len(inside) <= room:
-        return inside
-    # Every second or third one, counted from the boundary.
-    centre = next(i for i, tick in enumerate(inside) if abs(tick[0]) < 1e-9)
-    step = -(-len(inside) // room)
-    return [tick for i, tick in enumerate(inside) if (i - centre) % step == 0]
+    room = max(1, axis.width // 74)
+    decades = np.arange(np.ceil(axis.low / _DECADE), axis.high // _DECADE + 1)
+    step = next(s for s in _STEPS if len(decades) <= room * s)
+    return [_tick(int(d), two) for d in decades if d % step == 0]
 
 
-def _chance(p: float) -> str:
-    return f"{100 * p:.6g}{NBSP}%"
+def _tick(decade: int, two: bool) -> tuple[float, str]:
+    """A power of ten of the odds, or the probability next to it, as text."""
+    size = abs(decade)
+    power = f"10{str(-size if two else size).translate(_SUPERSCRIPT)}"
+    if not two:
+        odds = f"{10**size:,}" if size <= 6 else power
+        return decade * _DECADE, f"{odds}:1" if decade >= 0 else f"1:{odds}"
+    p = 10.0**-size if size else 0.5
+    score = float(np.log1p(-p) - np.log(p))
+    if size > 5:
+        return (score, f"1{MINUS}{power}") if decade > 0 else (-score, power)
+    share = 100 - 100 * p if decade > 0 else 100 * p
+    return score if decade > 0 else -score, f"{share:.6g}{NBSP}%"
 
 
 def _dot(

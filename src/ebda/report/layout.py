@@ -7,7 +7,7 @@ from ebda.report.markup import Markup, tag
 # Widths that drawings are made for: a desk, a tablet or paper, and a phone.
 WIDTHS = {"wide": 1010, "middle": 640, "narrow": 316}
 # The same for a drawing that has half of a page.
-HALF_WIDTHS = {"wide": 480, "middle": 480, "narrow": 316}
+HALF_WIDTHS = {"wide": 480, "middle": 316, "narrow": 316}
 
 
 def section(anchor: str, title: str, *children: object) -> Markup:

@@ -6,7 +6,7 @@ import numpy as np
 
 from ebda.report.case import Case
 from ebda.report.drawings import calibration, error_interval
-from ebda.report.lanes import MOST, REACH, lanes
+from ebda.report.lanes import MOST, Axis, lanes
 from ebda.report.layout import HALF_WIDTHS, WIDTHS, figure, section, table
 from ebda.report.markup import Markup, join, name, tag
 from ebda.report.numbers import DASH, count, percent
@@ -118,7 +118,8 @@ def samples(case: Case, scored: Scored | None) -> Markup:
             f"Of each class {count(MOST)} are drawn, evenly over the scores, and all "
             "doubtful ones that are listed."
         )
-    if np.abs(scored.score).max(initial=0) > REACH[1]:
+    axis = Axis.of(scored.score, len(case.classes) == 2, WIDTHS["wide"])
+    if ((scored.score < axis.low) | (scored.score > axis.high)).any():
         caption.append("Dots at the edge lie beyond it.")
     parts = [figure(join(drawn), " ".join(caption), "lanes")]
     parts.append(_doubtful(case, scored))

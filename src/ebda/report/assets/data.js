@@ -38,11 +38,8 @@ function shown(value) {
   return minus(size < 1 ? value.toPrecision(3) : value.toFixed(Math.max(0, 2 - Math.floor(Math.log10(size)))));
 }
 
-function shownRate(minusLog) {
-  if (minusLog >= MOST) return "<1e−300";
-  const rate = 10 ** -minusLog;
-  return minus(rate < 1e-3 ? rate.toExponential(1) : rate.toPrecision(2));
-}
+const shownShare = (share) => (share === 0 ? "0" : minus(share < 1e-3 ? share.toExponential(1) : share.toPrecision(2)));
+const shownRate = (minusLog) => (minusLog >= MOST ? "<1e−300" : shownShare(10 ** -minusLog));
 
 /* Elements: text is always set as text, never as markup. */
 function make(tag, attributes = {}, ...children) {

@@ -23,7 +23,7 @@ const facts = (i) => [
   ["difference", shown(current.difference[i])],
   ["z", shown(current.z[i])],
   ["effect", shown(current.effect[i])],
-  ["P(zero)", shown(current.zero[i])],
+  ["P(zero)", shownShare(current.zero[i])],
   ["lfsr", shownRate(current.lfsr[i])],
   ["q", shownRate(current.q[i])],
 ];

@@ -6,7 +6,7 @@ const FIELDS = [
   { key: "difference", title: "difference", show: shown, csv: "difference" },
   { key: "z", title: "z", show: shown, csv: "z" },
   { key: "effect", title: "effect", show: shown, csv: "posterior_mean" },
-  { key: "zero", title: "P(zero)", show: shown, csv: "prob_zero" },
+  { key: "zero", title: "P(zero)", show: shownShare, csv: "prob_zero" },
   { key: "lfsr", title: "lfsr", show: shownRate, csv: "lfsr", rate: true },
   { key: "q", title: "q", show: shownRate, csv: "q_value", rate: true },
   { key: "weight", title: "weight", show: shown, csv: "coef" },
