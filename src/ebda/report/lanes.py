@@ -20,7 +20,7 @@ _REACH = (4.0, 16.0)
 _USUAL = (0.75, 0.95)
 _DECADE = float(np.log(10))
 # Powers of ten between ticks.
-_STEPS = (1, 2, 5, 10, 20, 50, 100, 200, 500)
+_STEPS = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500)
 _SUPERSCRIPT = str.maketrans(
     "-0123456789", "\u207b\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079"
 )
