@@ -46,6 +46,7 @@ LAYERS = [
         "evaluation",
     },
     {"datasets", "modelfile", "onnx", "paper", "plotting"},
+    {"report"},
     {"cli"},
     {"__init__", "__main__"},
 ]

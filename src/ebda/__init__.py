@@ -37,7 +37,7 @@ _HOMES = {
     "save": "ebda.modelfile",
     "to_onnx": "ebda.onnx",
 }
-_MODULES = ("datasets", "modelfile", "paper", "plotting", "priors", "theory")
+_MODULES = ("datasets", "modelfile", "paper", "plotting", "priors", "report", "theory")
 
 
 def __getattr__(name: str) -> Any:

@@ -32,7 +32,7 @@ Smooth = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 
 def fits(z: FloatArray, scale: FloatArray) -> tuple[float, float] | None:
     """The ends of the values if a table may stand for them: many, with one scale."""
-    if z.size < LARGE or any(scale.strides):
+    if z.size < LARGE or (any(scale.strides) and np.ptp(scale) > 0):
         return None
     low, high = ends(z.ravel())
     few = (high - low) / float(scale.flat[0]) * _NODES < _MOST_NODES

@@ -22,6 +22,7 @@ from ebda.baselines import (
     PseudoInverseLDA,
     ShrunkenCentroids,
 )
+from ebda.calibration import Calibration
 from ebda.classifier import EBClassifier
 from ebda.contrasts import Contrasts
 from ebda.evaluation import Evaluation
@@ -180,6 +181,14 @@ register(
         },
     ),
     Schema(
+        Calibration,
+        {
+            "slope": Array(("j",), _POSITIVE),
+            "share": Array(("j",), _NOT_NEGATIVE),
+            "noise": Scalar((float,), least=0.0),
+        },
+    ),
+    Schema(
         Selection,
         {
             "candidates": Pairs("m"),
@@ -189,6 +198,7 @@ register(
             "n_folds": _COUNT,
             "reason": Scalar((str,)),
             "slope": _NUMBER,
+            "calibration": Nested(("Calibration",)),
             "scores": Array(("h", "c")),
             "codes": Array(("h",), (), np.int64, below="k"),
         },
@@ -257,9 +267,8 @@ MODELS = register(
         EBClassifier,
         {
             **_MOMENTS,
-            **_POSTERIOR_MEAN,
-            "prob_zero_": Array(SQUEEZED, _PROBABILITY),
             "n_factors_": _COUNT,
+            "calibration_": Nested(("Calibration",)),
             "selection_": Nested(("Selection",)),
             "prior_estimator_": Nested(FAMILIES),
             "posterior_": Nested(POSTERIORS, values=("c", "p")),

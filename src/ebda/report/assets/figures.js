@@ -1,0 +1,119 @@
+/* The two plots, and what they and the table share: hovered, selected, found. */
+
+const AXES = {
+  difference: () => (DATA.classes.length === 2 ? `mean of ${DATA.classes[1]} less mean of ${DATA.classes[0]}` : `mean of ${DATA.classes[state.contrast]} less mean of all`),
+  effect: () => "effect (posterior mean, in standard errors)",
+  lfsr: () => "−log₁₀ local false sign rate",
+  zero: () => "probability of zero",
+};
+
+const state = { contrast: 0, hovered: -1, selected: -1, found: null, across: "difference", up: "lfsr" };
+let current = contrastOf(0);
+let table = null;
+
+const sideNames = () => (DATA.classes.length === 2 ? [DATA.classes[1], DATA.classes[0]] : [DATA.classes[state.contrast], "the others"]);
+
+function groups() {
+  const group = new Uint8Array(current.n);
+  for (let i = 0; i < current.n; i += 1) if (current.q[i] >= LEVEL - 1e-6) group[i] = current.effect[i] > 0 ? 2 : 1;
+  return group;
+}
+
+const facts = (i) => [
+  ["difference", shown(current.difference[i])],
+  ["z", shown(current.z[i])],
+  ["effect", shown(current.effect[i])],
+  ["P(zero)", shownShare(current.zero[i])],
+  ["lfsr", shownRate(current.lfsr[i])],
+  ["q", shownRate(current.q[i])],
+];
+
+const spoken = (i) => `${nameOf(i)}, rank ${current.rank[i]}: ${facts(i).map((pair) => pair.join(" ")).join(", ")}`;
+
+const plots = ["volcano", "shrinkage"].map((id) => {
+  const plot = new Plot(document.getElementById(id), {
+    hover: (i) => hover(i, plot),
+    choose: (i) => { if (i >= 0) select(i); },
+    leave: () => hover(-1, plot),
+    step: (by) => {
+      const rows = table.rows;
+      if (!rows.length) return;
+      const at = rows.indexOf(state.hovered);
+      const next = at < 0 ? (by === Infinity ? rows.length - 1 : 0) : Math.min(Math.max(at + by, 0), rows.length - 1);
+      hover(rows[next], plot);
+      document.getElementById("live").textContent = spoken(rows[next]);
+    },
+  });
+  return plot;
+});
+const [volcano, shrinkage] = plots;
+
+function hover(i, plot) {
+  if (i === state.hovered && !plot.tip.hidden === i >= 0) return;
+  state.hovered = i;
+  for (const other of plots) {
+    other.mark(state);
+    other.say(other === plot ? i : -1, i < 0 ? [] : facts(i));
+  }
+}
+
+function select(i) {
+  state.selected = i;
+  for (const plot of plots) plot.mark(state);
+  const detail = document.getElementById("detail");
+  detail.hidden = i < 0;
+  if (i < 0) return;
+  const [above, below] = sideNames();
+  const side = current.effect[i] > 0 ? above : below;
+  const means = MEANS.map((mean, k) => `${DATA.classes[k]} ${shown(mean[i])}`).join(", ");
+  const rows = [["rank", thousands(current.rank[i])], ...facts(i), ["weight", shown(current.weight[i])]];
+  detail.replaceChildren(
+    make("h3", {}, make("bdi", {}, nameOf(i))),
+    make("p", {}, current.effect[i] === 0 ? "No difference." : `Higher in ${side}. Class means: ${means}.`),
+    make("p", {}, rows.map((pair) => pair.join("\u00a0")).join(" · ")),
+  );
+  table.reveal(i);
+  document.getElementById("live").textContent = `Selected ${spoken(i)}`;
+}
+
+function drawFigures() {
+  const group = groups();
+  const significant = group.reduce((n, g) => n + (g > 0), 0);
+  const named = Array.from(current.order.slice(0, 12)).filter((i) => group[i] > 0);
+  let line = Infinity;
+  group.forEach((g, i) => { if (g) line = Math.min(line, current.lfsr[i]); });
+  const [above, below] = sideNames();
+  const up = current[state.up];
+  volcano.show({
+    xs: current[state.across], ys: up, group, named, curves: [],
+    x: extent(current[state.across], 0.04),
+    y: state.up === "zero" ? [1.03, -0.04] : [-0.02 * Math.max(...extent(up, 0)), Math.max(1.5, extent(up, 0.05)[1])],
+    line: state.up === "lfsr" && Number.isFinite(line) ? line : undefined,
+    lineName: "q ≤ 0.05",
+    across: AXES[state.across](), up: AXES[state.up](),
+    label: `Volcano plot of ${thousands(current.n)} features, ${thousands(significant)} of them with q at most 0.05. Arrow keys step through the features in the order of the table, Enter selects.`,
+  });
+  const caption = document.getElementById("volcano-caption");
+  const lead = (kind, words) => make("b", { class: kind }, words);
+  caption.replaceChildren(
+    `${thousands(significant)} of ${thousands(DATA.total)} features differ with q ≤ 0.05: `,
+    lead("up", `higher in ${cut(above, 40)}`), " (orange) or ", lead("down", `higher in ${cut(below, 40)}`),
+    " (blue). Click a dot to find it in the table.",
+  );
+  shrinkage.show({
+    xs: current.z, ys: current.effect, group, named: [],
+    x: [CURVES.grid[0], CURVES.grid[CURVES.grid.length - 1]],
+    y: extent([CURVES.grid[0], CURVES.grid[CURVES.grid.length - 1], ...extent(CURVES.mean, 0)], 0.02),
+    curves: [
+      { name: "none", xs: CURVES.grid, ys: CURVES.grid },
+      ...["hard", "sparse", "mean"].map((name) => ({ name, xs: CURVES.grid, ys: CURVES[name] })),
+    ],
+    across: "observed difference z", up: "estimate",
+    label: `Shrinkage plot: the estimate against z for ${thousands(current.n)} features, with curves for mean, sparse and hard. Arrow keys step through the features in the order of the table, Enter selects.`,
+  });
+}
+
+for (const name of ["mean", "sparse", "hard"]) {
+  const stroke = make("svg", { viewBox: "0 0 26 8", "aria-hidden": "true" }, make("path", { class: `curve ${name}`, d: "M0 4H26" }));
+  document.getElementById("curves").append(make("span", {}, stroke, name));
+}

@@ -1,0 +1,134 @@
+"""The features as the page carries them: names, and arrays in base64.
+
+A page must stay small enough for an e-mail. It holds the features in the order of
+their evidence, all of them where they fit into `BUDGET`, else the first ones; the
+reader is told which.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ebda.arrays import FloatArray, IntArray
+from ebda.contrasts import contrast_weights
+from ebda.ranking import Ranking
+from ebda.report.case import Case
+from ebda.report.markup import embedded_json, plain
+from ebda.report.numbers import packed
+from ebda.shrinkage import SHRINKAGES
+
+# Bytes of a page that features may take; drawings, text and script come to 0.3 MB.
+BUDGET = 2_600_000
+# A name beyond this is cut: no one reads it, and one of them could fill the page.
+LONGEST_NAME = 1000
+# Rates are kept as -log10, and below this they are all the same.
+_LEAST_RATE = 1e-300
+# Points of a curve: one for each pixel of the plot, about.
+_GRID = 601
+# Characters of base64 for a number of four bytes.
+_BASE64 = 16 / 3
+
+# Columns with one row a contrast; each is also a column of the table and of the CSV.
+COLUMNS = ("difference", "z", "effect", "zero", "lfsr", "q", "weight")
+
+
+def columns(case: Case) -> dict[str, FloatArray]:
+    """Each column with one row a contrast and one entry a feature.
+
+    The difference is that of the class means in the units of the data, with all that
+    common factors do to it; z and what follows from it are beside the factors.
+    """
+    ranking, moments = case.ranking, case.model.moments_
+    positive, negative = contrast_weights(np.asarray(moments.counts))
+    rows = {
+        "difference": (positive - negative) @ moments.means,
+        "z": ranking.z,
+        "effect": ranking.posterior_mean,
+        "zero": ranking.prob_zero,
+        "lfsr": _log_rate(ranking.lfsr),
+        "q": _log_rate(ranking.q_value),
+        "weight": case.model.coef_,
+    }
+    return {key: np.atleast_2d(rows[key]) for key in COLUMNS}
+
+
+def _log_rate(rate: FloatArray) -> FloatArray:
+    minus_log: FloatArray = -np.log10(np.maximum(rate, _LEAST_RATE))
+    return np.maximum(minus_log, 0.0)
+
+
+def shown_name(value: object) -> str:
+    """A name as text, cut where it is beyond reading.
+
+    >>> len(shown_name("x" * 5000))
+    1000
+    """
+    name = plain(value)
+    return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
+
+
+def features_that_fit(names: list[str] | None, n: int, n_numbers: int) -> int:
+    """How many of the first features a page has room for; one at least.
+
+    >>> features_that_fit(None, 10**6, n_numbers=10) == int(BUDGET // (160 / 3))
+    True
+    """
+    size = np.full(n, n_numbers * _BASE64)
+    if names is not None:
+        size += [len(embedded_json(name).encode()) + 1 for name in names]
+    return max(1, int(np.searchsorted(np.cumsum(size), BUDGET, side="right")))
+
+
+def payload(case: Case) -> dict[str, Any]:
+    """What the script reads: everything about the features."""
+    ranking, n_contrasts = case.ranking, len(case.contrasts)
+    order = ranking.order
+    names = None
+    if ranking.names is not None:
+        # Names beyond what numbers alone leave room for need not be looked at.
+        most = int(BUDGET // (len(COLUMNS) * _BASE64)) + 1
+        names = [shown_name(ranking.names[j]) for j in order[:most]]
+        order = order[:most]
+    many = n_contrasts > 1
+    n_numbers = (len(COLUMNS) + many) * n_contrasts + len(case.classes) + 1
+    n = features_that_fit(names, len(order), n_numbers)
+    order = order[:n]
+    return {
+        "total": case.n_features,
+        "names": None if names is None else names[:n],
+        "column": packed(order, "<u4"),
+        "classes": case.classes,
+        "contrasts": case.contrasts,
+        "rows": {
+            key: [packed(row[order]) for row in rows]
+            for key, rows in columns(case).items()
+        },
+        "order": [packed(row, "<u4") for row in _orders(ranking, order)]
+        if many
+        else None,
+        "means": [packed(row[order]) for row in case.model.moments_.means],
+        "curves": _curves(case),
+    }
+
+
+def _orders(ranking: Ranking, kept: IntArray) -> list[npt.NDArray[np.intp]]:
+    """Places among the kept features by the evidence for each contrast alone."""
+    return [
+        np.lexsort((-np.abs(mean[kept]), lfsr[kept]))
+        for lfsr, mean in zip(ranking.lfsr, ranking.posterior_mean, strict=True)
+    ]
+
+
+def _curves(case: Case) -> dict[str, str]:
+    """The estimate as a function of z, for each shrinkage."""
+    z = np.asarray(case.ranking.z)
+    low, high = float(z.min()), float(z.max())
+    margin = max(0.03 * (high - low), 0.5)
+    grid = np.linspace(low - margin, high + margin, _GRID)
+    posterior = case.model.prior_.posterior(grid)
+    kappa = case.model.zero_threshold
+    made = {name: f(grid, posterior, kappa) for name, f in SHRINKAGES.items()}
+    return {name: packed(curve) for name, curve in {"grid": grid, **made}.items()}

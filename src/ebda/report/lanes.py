@@ -1,0 +1,262 @@
+"""The samples by class and score, the boundary, and the doubtful ones by name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ebda.arrays import FloatArray, IntArray
+from ebda.report.drawings import N_COLOURS, histogram_places, label, line, svg
+from ebda.report.markup import Markup, join, tag
+from ebda.report.numbers import MINUS, NBSP, percent
+from ebda.report.scored import Scored
+
+# Samples of a class that are drawn: enough for its shape.
+MOST = 400
+# Log-odds that the drawing reaches at least and at most; dots beyond lie at its edge.
+# Where not even the first of these shares lies within, it reaches to the second.
+_REACH = (4.0, 16.0)
+_USUAL = (0.75, 0.95)
+_DECADE = float(np.log(10))
+# Powers of ten between ticks.
+_STEPS = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500)
+_SUPERSCRIPT = str.maketrans(
+    "-0123456789", "\u207b\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079"
+)
+# Names written beside their dots, and characters of a name.
+_NAMED = 8
+_LETTERS = 18
+_RADIUS = 3.6
+# Pixels beside and above the lanes.
+_PAD, _TOP = 14.0, 6.0
+# How far dots may lie from the middle of their lane.
+_ROOM = 52.0
+# Left, upper, right, lower.
+Box = tuple[float, float, float, float]
+
+
+def thinned(scored: Scored) -> IntArray:
+    """Samples to draw: the doubtful ones, and of each class an even choice."""
+    keep = np.zeros(len(scored), dtype=bool)
+    score, lane = scored.score, scored.lane
+    for k in np.unique(lane):
+        member = np.flatnonzero(lane == k)
+        by_score = member[np.argsort(score[member], kind="stable")]
+        evenly = np.linspace(0, len(by_score) - 1, min(MOST, len(by_score)))
+        keep[by_score[np.round(evenly).astype(np.intp)]] = True
+    keep[scored.doubtful[:MOST]] = True
+    kept: IntArray = np.flatnonzero(keep)
+    return kept
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Log-odds to pixels; what lies beyond is put at the edge.
+
+    Parameters
+    ----------
+    low, high : float
+        Log-odds at the edges.
+    width : int
+        Of the drawing.
+    """
+
+    low: float
+    high: float
+    width: int
+
+    @classmethod
+    def of(cls, score: FloatArray, two: bool, width: int) -> Axis:
+        """For these scores; the boundary is in the middle for two classes."""
+        size = np.abs(score)
+        usual, nearly_all = np.quantile(size, _USUAL, method="lower")
+        most = nearly_all if usual > _REACH[1] else _REACH[1]
+        high = 1.06 * float(np.clip(size.max(), _REACH[0], most))
+        if two:
+            return cls(-high, high, width)
+        # Nearly all lie on the right side of the boundary.
+        return cls(max(-high, min(float(score.min()), 0.0) - 1.5), high, width)
+
+    def at(self, score: FloatArray) -> FloatArray:
+        """Places in the drawing."""
+        share = (np.clip(score, self.low, self.high) - self.low) / (
+            self.high - self.low
+        )
+        return _PAD + share * (self.width - 2 * _PAD)
+
+
+@dataclass(frozen=True, eq=False)
+class Lane:
+    """The dots of a class.
+
+    Parameters
+    ----------
+    samples : ndarray of int
+        Which.
+    x, y : ndarray
+        Their places.
+    top, middle : float
+        Of the lane.
+    """
+
+    samples: IntArray
+    x: FloatArray
+    y: FloatArray
+    top: float
+    middle: float
+
+
+def arrange(scored: Scored, n_classes: int, axis: Axis) -> tuple[list[Lane], float]:
+    """A lane for each class, as high as its largest heap needs, and the lower edge."""
+    drawn = thinned(scored)
+    members = [drawn[scored.lane[drawn] == k] for k in range(n_classes)]
+    across = [axis.at(scored.score[member]) for member in members]
+    heaps = [histogram_places(x, 2 * _RADIUS) for x in across]
+    tallest = np.array([float(np.abs(heap).max(initial=0)) for heap in heaps])
+    gap = min(2 * _RADIUS, _ROOM / max(tallest.max(), 1.0))
+    heights = 2 * np.maximum(gap * tallest, _RADIUS) + 48
+    edges = _TOP + np.concatenate([[0.0], np.cumsum(heights)])
+    found = []
+    for k, (member, x, heap) in enumerate(zip(members, across, heaps, strict=True)):
+        middle = float(edges[k] + 10 + heights[k] / 2)
+        found.append(Lane(member, x, middle + gap * heap, float(edges[k]), middle))
+    return found, float(edges[-1])
+
+
+def lanes(scored: Scored, classes: list[str], width: int) -> Markup:
+    """Dots of the samples in a lane for each class.
+
+    Parameters
+    ----------
+    scored : Scored
+        The samples.
+    classes : list of str
+        Labels.
+    width : int
+        In pixels.
+    """
+    two = len(classes) == 2
+    axis = Axis.of(scored.score, two, width)
+    found, bottom = arrange(scored, len(classes), axis)
+    boundary = float(axis.at(np.zeros(1))[0])
+    parts: list[Markup] = []
+    for score, words in _ticks(axis, two):
+        at = float(axis.at(np.array([score]))[0])
+        parts.append(line(at, _TOP, at, bottom, "grid"))
+        parts.append(label(at, bottom + 17, words, at="middle"))
+    for k, (lane, title) in enumerate(zip(found, classes, strict=True)):
+        parts.append(line(_PAD, lane.middle, width - _PAD, lane.middle, "lane"))
+        parts.append(label(_PAD, lane.top + 14, _cut(title, 40), "lane-name"))
+        parts += [
+            _dot(scored, classes, int(i), k, x, y)
+            for i, x, y in zip(lane.samples, lane.x, lane.y, strict=True)
+        ]
+    parts.append(line(boundary, _TOP, boundary, bottom, "boundary"))
+    what = "odds of the own class against the strongest other"
+    if two:
+        what = f"probability of {_cut(classes[1])}"
+    parts.append(label(width / 2, bottom + 38, what, at="middle"))
+    parts += _names(scored, found, (boundary - 3, _TOP, boundary + 3, bottom), width)
+    wrong = int(np.count_nonzero(scored.predicted != scored.lane))
+    told = (
+        f"{len(scored)} samples by class and score; {wrong} on the wrong side of the "
+        "boundary. The doubtful ones are listed below."
+    )
+    return svg(width, bottom + 46, told, *parts)
+
+
+def _ticks(axis: Axis, two: bool) -> list[tuple[float, str]]:
+    """Places on the axis and what is written there, as many as there is room for."""
+    room = max(1, axis.width // 74)
+    decades = np.arange(np.ceil(axis.low / _DECADE), axis.high // _DECADE + 1)
+    step = next(s for s in _STEPS if len(decades) <= room * s)
+    return [_tick(int(d), two) for d in decades if d % step == 0]
+
+
+def _tick(decade: int, two: bool) -> tuple[float, str]:
+    """A power of ten of the odds, or the probability next to it, as text."""
+    size = abs(decade)
+    power = f"10{str(-size if two else size).translate(_SUPERSCRIPT)}"
+    if not two:
+        odds = f"{10**size:,}" if size <= 6 else power
+        return decade * _DECADE, f"{odds}:1" if decade >= 0 else f"1:{odds}"
+    p = 10.0**-size if size else 0.5
+    score = float(np.log1p(-p) - np.log(p))
+    if size > 5:
+        return (score, f"1{MINUS}{power}") if decade > 0 else (-score, power)
+    share = 100 - 100 * p if decade > 0 else 100 * p
+    return score if decade > 0 else -score, f"{share:.6g}{NBSP}%"
+
+
+def _dot(
+    scored: Scored, classes: list[str], i: int, lane: int, x: float, y: float
+) -> Markup:
+    who = "" if scored.names is None else f"{_cut(scored.names[i], 60)}: "
+    p = scored.probabilities[i]
+    best = int(p.argmax())
+    words = f"{who}{percent(float(p[best]))} {classes[best]}"
+    colour = f"dot c{lane % N_COLOURS}"
+    if best != lane:
+        words += f", truly {classes[lane]}"
+        colour += " wrong"
+    return tag(
+        "circle",
+        tag("title", words),
+        class_=colour,
+        cx=f"{x:.1f}",
+        cy=f"{y:.1f}",
+        r=f"{_RADIUS:g}",
+    )
+
+
+def _names(
+    scored: Scored, found: list[Lane], boundary: Box, width: int
+) -> list[Markup]:
+    """The worst samples by name, off the boundary and off all dots."""
+    if scored.names is None:
+        return []
+    boxes = [boundary]
+    spots = {}
+    for lane in found:
+        for i, x, y in zip(lane.samples, lane.x, lane.y, strict=True):
+            boxes.append((x - _RADIUS, y - _RADIUS, x + _RADIUS, y + _RADIUS))
+            spots[int(i)] = (float(x), float(y))
+    written = []
+    for i in scored.doubtful[:_NAMED]:
+        x, y = spots[int(i)]
+        name = _written(_cut(scored.names[i]), x, y, width, boxes)
+        written += [] if name is None else [name]
+    return written
+
+
+def _cut(name: str, letters: int = _LETTERS) -> str:
+    return name if len(name) <= letters else name[: letters - 1] + "…"
+
+
+def _written(
+    name: str,
+    cx: float,
+    cy: float,
+    width: int,
+    boxes: list[Box],
+) -> Markup | None:
+    """A name beside its dot, where it covers nothing; else None."""
+    wide, high = 6.4 * len(name) + 4, 13.0
+    for dx, dy in ((8, 4), (-wide - 6, 4), (-wide / 2, -15), (-wide / 2, 23)):
+        box = (cx + dx, cy + dy - high + 3, cx + dx + wide, cy + dy + 3)
+        if box[0] < 2 or box[2] > width - 2:
+            continue
+        if any(
+            box[0] < b[2] and b[0] < box[2] and box[1] < b[3] and b[1] < box[3]
+            for b in boxes
+        ):
+            continue
+        boxes.append(box)
+        written = label(box[0] + 2, cy + dy, name, "sample-name")
+        if abs(dy) < high:
+            return written
+        # Above or below several dots: a stroke says which.
+        end = cy + dy + 3 if dy < 0 else cy + dy - high + 3
+        return join([line(cx, cy, cx, end, "leader"), written])
+    return None

@@ -1,0 +1,103 @@
+"""HTML as text that is safe by construction: what is not markup is escaped.
+
+Names of features, classes and samples come from other people's files. Whatever is put
+into an element or an attribute here is escaped, unless it was itself made by `tag`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from html import escape
+from typing import Any
+
+# Characters that no page can hold as they are, and lone halves of surrogate pairs.
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
+# What ends a script element, or a line of JavaScript, within a JSON string.
+_IN_SCRIPT = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
+_VOID = {"meta", "link", "br", "input"}
+
+
+class Markup(str):
+    """Text that is HTML already."""
+
+    __slots__ = ()
+
+
+def plain(value: object) -> str:
+    r"""A value as text that a page can hold.
+
+    >>> plain("a\x00b")
+    'a\ufffdb'
+    """
+    return _UNPRINTABLE.sub("\ufffd", str(value))
+
+
+def text(value: object) -> Markup:
+    """A value as HTML text; markup is left as it is.
+
+    >>> text('<b> "quoted" & more')
+    '&lt;b&gt; &quot;quoted&quot; &amp; more'
+    """
+    return value if isinstance(value, Markup) else Markup(escape(plain(value)))
+
+
+def tag(name: str, /, *children: object, **attributes: object) -> Markup:
+    """An element. Attributes that are None are left out, True stands alone.
+
+    Parameters
+    ----------
+    name : str
+        Of the element.
+    *children
+        Its content: markup, or anything else as escaped text; None is nothing.
+    **attributes
+        With a trailing underscore where Python has the word (``class_``), and
+        underscores for dashes.
+
+    Examples
+    --------
+    >>> tag("p", "1 < 2", tag("br"), class_="note", hidden=True, id=None)
+    '<p class="note" hidden>1 &lt; 2<br></p>'
+    """
+    parts = [f"<{name}"]
+    for key, value in attributes.items():
+        if value is None:
+            continue
+        attribute = key.rstrip("_").replace("_", "-")
+        parts.append(
+            f" {attribute}" if value is True else f' {attribute}="{text(value)}"'
+        )
+    parts.append(">")
+    if name not in _VOID:
+        parts += [text(child) for child in children if child is not None]
+        parts.append(f"</{name}>")
+    return Markup("".join(parts))
+
+
+def join(parts: Any, separator: str = "") -> Markup:
+    """Pieces of markup or text after each other.
+
+    >>> join(["a", tag("b", "c")], " ")
+    'a <b>c</b>'
+    """
+    return Markup(separator.join(text(part) for part in parts))
+
+
+def name(value: object) -> Markup:
+    """A name from the data, kept apart from the direction of the text around it.
+
+    >>> name("<i>")
+    '<bdi>&lt;i&gt;</bdi>'
+    """
+    return tag("bdi", value)
+
+
+def embedded_json(value: object) -> Markup:
+    r"""JSON that may stand within a script element.
+
+    >>> embedded_json(["</script>"])
+    '["\\u003c/script\\u003e"]'
+    """
+    dumped = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return Markup(dumped.translate(_IN_SCRIPT))

@@ -1,0 +1,202 @@
+"""The page: one file that needs nothing else, and asks the network for nothing."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+import platform
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from importlib.metadata import version
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+from typing import Any
+
+import numpy.typing as npt
+
+from ebda.evaluation import Evaluation
+from ebda.report.case import Case
+from ebda.report.cautions import cautions
+from ebda.report.features import payload
+from ebda.report.fitted import fit, top_features
+from ebda.report.markup import Markup, embedded_json, tag, text
+from ebda.report.numbers import count
+from ebda.report.overview import caution_list, provenance, summary
+from ebda.report.prediction import prediction, samples
+from ebda.report.scored import scored
+from ebda.report.words import headline
+
+_SCRIPTS = ("data.js", "plot.js", "figures.js", "table.js", "page.js")
+_STYLES = ("page.css", "figures.css", "print.css")
+_PACKAGES = ("ebda", "numpy", "scipy", "scikit-learn")
+
+
+def render(
+    model: Any,
+    *,
+    X: Any = None,
+    y: npt.ArrayLike | None = None,
+    evaluation: Evaluation | None = None,
+    sample_names: Iterable[Any] | None = None,
+    data: Mapping[str, Any] | None = None,
+    command: str | None = None,
+) -> str:
+    """The report of a fitted model as one HTML page.
+
+    Parameters
+    ----------
+    model : EBClassifier
+        Fitted, or loaded from a file.
+    X : array-like or sparse matrix of shape (n_samples, n_features), optional
+        Samples: batches and features that separate perfectly are looked for in them,
+        and they are scored where there is no `evaluation`.
+    y : array-like of shape (n_samples,), optional
+        Their labels.
+    evaluation : Evaluation, optional
+        Held-out predictions, from :func:`ebda.evaluation.cross_validate` or
+        :func:`ebda.evaluation.evaluate`: the honest error.
+    sample_names : iterable, optional
+        Names of the samples of the evaluation or of X, whichever are so many.
+    data : mapping, optional
+        What to say about the data: "source", "target", "n_samples", "n_features",
+        "transformation", or anything else.
+    command : str, optional
+        The command that makes the page.
+
+    Returns
+    -------
+    str
+        The page; it loads nothing and asks the network for nothing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ebda import EBClassifier
+    >>> from ebda.report import render
+    >>> X = np.random.default_rng(0).normal(size=(24, 30))
+    >>> y = np.repeat(["sick", "well"], 12)
+    >>> page = render(EBClassifier().fit(X, y), X=X, y=y)
+    >>> "sick against well" in page
+    True
+    """
+    case = Case.checked(model, X, y, evaluation, sample_names, data, command)
+    found = scored(case)
+    features = payload(case)
+    shown = len(base64.b64decode(features["column"])) // 4
+    script, style = _asset(*_SCRIPTS), _asset(*_STYLES)
+    target = case.data.get("target")
+    title = headline(case) if target is None else f"{target}: {headline(case)}"
+    source = case.data.get("source")
+    return Template(_asset("page.html")).substitute(
+        policy=(
+            f"default-src 'none'; script-src '{_hash(script)}'; "
+            f"style-src '{_hash(style)}'; img-src data:; base-uri 'none'; "
+            "form-action 'none'"
+        ),
+        title=text(title),
+        source="" if source is None else tag("p", source, class_="source"),
+        style=style,
+        script=script,
+        summary=summary(case),
+        cautions=caution_list(cautions(case)),
+        prediction=prediction(case, found),
+        samples=samples(case, found),
+        chooser=_chooser(case),
+        kept=_kept(case, shown),
+        threshold=f"{case.model.zero_threshold:g}",
+        top=top_features(case),
+        fit=fit(case),
+        provenance=provenance(case, _versions(), _date()),
+        data=embedded_json(features),
+    )
+
+
+def write_report(
+    path: str | os.PathLike[str],
+    model: Any,
+    *,
+    X: Any = None,
+    y: npt.ArrayLike | None = None,
+    evaluation: Evaluation | None = None,
+    sample_names: Iterable[Any] | None = None,
+    data: Mapping[str, Any] | None = None,
+    command: str | None = None,
+) -> None:
+    """Write the report of a fitted model; a crash leaves an older file whole.
+
+    Parameters
+    ----------
+    path : path-like
+        Where to write the page.
+    model, X, y, evaluation, sample_names, data, command
+        As in :func:`render`.
+    """
+    page = render(
+        model,
+        X=X,
+        y=y,
+        evaluation=evaluation,
+        sample_names=sample_names,
+        data=data,
+        command=command,
+    )
+    target = Path(path)
+    draft = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        with draft.open("x", encoding="utf-8", newline="\n") as stream:
+            stream.write(page)
+            stream.flush()
+            os.fsync(stream.fileno())
+        draft.replace(target)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            draft.unlink()
+        raise
+
+
+def _asset(*names: str) -> str:
+    folder = files("ebda.report") / "assets"
+    return "".join((folder / name).read_text(encoding="utf-8") for name in names)
+
+
+def _hash(content: str) -> str:
+    """What the Content-Security-Policy allows an inline script or style by."""
+    digest = hashlib.sha256(content.encode("utf-8")).digest()
+    return f"sha256-{base64.b64encode(digest).decode('ascii')}"
+
+
+def _chooser(case: Case) -> Markup:
+    """Which class is compared, where there are more than two."""
+    if len(case.contrasts) == 1:
+        return Markup("")
+    options = [tag("option", c, value=str(k)) for k, c in enumerate(case.contrasts)]
+    return tag(
+        "label", "Class compared with all ", tag("select", *options, id="contrast")
+    )
+
+
+def _kept(case: Case, n: int) -> Markup:
+    """Which features the page holds, where not all."""
+    if n == case.n_features:
+        return Markup("")
+    return tag(
+        "p",
+        f"The page holds the {count(n, 'feature')} with the strongest evidence, of "
+        f"{count(case.n_features)}; the ranking of the model has the others.",
+        class_="kept",
+    )
+
+
+def _versions() -> dict[str, str]:
+    packages = {name: version(name) for name in _PACKAGES}
+    return {**packages, "Python": platform.python_version()}
+
+
+def _date() -> str:
+    """Now, or the moment that a reproducible build sets."""
+    fixed = os.environ.get("SOURCE_DATE_EPOCH")
+    when = datetime.fromtimestamp(int(fixed), UTC) if fixed else datetime.now(UTC)
+    return f"{when.day} {when:%B %Y, %H:%M} UTC"
