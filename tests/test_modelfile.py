@@ -525,6 +525,9 @@ def test_a_file_of_version_1_loads_for_ever() -> None:
     frame = pd.DataFrame(expected["features"], columns=expected["names"])
     decision = model.decision_function(frame)
     np.testing.assert_allclose(decision, expected["decision"], rtol=1e-12)
+    np.testing.assert_allclose(
+        model.predict_proba(frame), expected["probabilities"], rtol=1e-9
+    )
     assert model.predict(frame).tolist() == expected["labels"]
     assert model.coef_[0].tolist() == expected["coef"]
     assert model.intercept_.tolist() == expected["intercept"]

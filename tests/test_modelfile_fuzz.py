@@ -346,8 +346,16 @@ def to(value: Any, place: int = 0) -> Callable[[Any], None]:
     [
         ((*MODEL, "coef_"), to(np.nan), "coef_ must be finite"),
         ((*MODEL, "intercept_"), to(np.inf), "intercept_ must be finite"),
-        ((*MODEL, "prob_zero_"), to(1.5), "prob_zero_ must be at most 1"),
-        ((*MODEL, "prob_zero_"), to(np.nan), "prob_zero_ must be zero or more"),
+        (
+            (*MODEL, "calibration_", "fields", "slope"),
+            to(0.0),
+            "slope must be positive",
+        ),
+        (
+            (*MODEL, "calibration_", "fields", "share"),
+            to(np.nan),
+            "share must be finite",
+        ),
         ((*MODEL, "class_prior_"), to(0.0), "class_prior_ must be positive"),
         ((*MODEL, "moments_", "fields", "counts"), to(-1.0), "must be positive"),
         ((*PRIOR, "atoms"), to(9.0), "atoms must be ascending"),

@@ -178,6 +178,18 @@ class LinearClassifier(
         """
         return np.exp(self.predict_log_proba(X))
 
+    def to_onnx(self, dtype: npt.DTypeLike = np.float32) -> Any:
+        """The fitted rule as an ONNX model (:func:`ebda.to_onnx`).
+
+        Parameters
+        ----------
+        dtype : {float32, float64}
+            Type of the input and of the probabilities.
+        """
+        from ebda.onnx import to_onnx
+
+        return to_onnx(self, dtype)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self._accepts_sparse

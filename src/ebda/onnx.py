@@ -147,5 +147,14 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     classes = labels(rule.classes_)
     kind = types.INT64 if classes.dtype == np.int64 else types.STRING
     node("Gather", [constant("classes", kind, classes), place], label, axis=0)
-    share = node("Sigmoid", [score]) if two else node("Softmax", [score], axis=1)
-    node("Cast", [share], probabilities, to=guess_proto_type(operator.outputs[1].type))
+    # The average over slopes (ebda.calibration), an axis of its own, and the noise.
+    calibration = rule._calibration()
+    axis = constant("axis", types.INT64, np.array([2]))
+    slope = constant("slope", types.DOUBLE, calibration.slope)
+    scaled = node("Mul", [node("Unsqueeze", [score, axis]), slope])
+    each = node("Sigmoid", [scaled]) if two else node("Softmax", [scaled], axis=1)
+    share = constant("share", types.DOUBLE, calibration.share[:, None])
+    mixed = node("Squeeze", [node("MatMul", [each, share]), axis])
+    noise = np.array([calibration.noise / len(rule.classes_)])
+    p = node("Add", [mixed, constant("noise", types.DOUBLE, noise)])
+    node("Cast", [p], probabilities, to=guess_proto_type(operator.outputs[1].type))

@@ -8,7 +8,7 @@ import numpy as np
 
 from ebda.arrays import FloatArray, IntArray
 from ebda.evaluation import Evaluation
-from ebda.linear_rule import log_odds, log_probabilities
+from ebda.linear_rule import log_odds
 from ebda.report.case import Case
 
 # A sample is doubtful where its most probable class has less than this.
@@ -118,7 +118,7 @@ def scored(case: Case) -> Scored | None:
     if selection.scores is None:
         return None
     score = selection.scores + log_odds(case.model.class_prior_)
-    p = np.exp(log_probabilities(score))
+    p = np.exp(case.model.calibration_.log_probabilities(score))
     origin = INNER.format(folds=selection.n_folds)
     return Scored(p, selection.codes, None, origin, True)
 
