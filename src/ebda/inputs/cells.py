@@ -67,9 +67,7 @@ def numbers(frame: Any, decimal_comma: bool = False) -> Cells:
     parsed = frame.select(pl.all().cast(pl.Float64, strict=False))
     before = np.array(frame.null_count().row(0), dtype=np.intp)
     after = np.array(parsed.null_count().row(0), dtype=np.intp)
-    values = np.empty((frame.height, frame.width))
-    if frame.width:
-        values = parsed.to_numpy(writable=True)
+    values = parsed.to_numpy(writable=True)
     bad: dict[int, npt.NDArray[np.intp]] = {}
     for j in np.flatnonzero(after > before).tolist():
         # Blanks around a number, and the many words for a missing one, are rare:

@@ -44,6 +44,8 @@ class Dialect:
         Byte at which the line after it begins.
     width : int
         Cells in that line; one more than in the header where R has written row names.
+    quotes : bool
+        Whether quotes hold a cell together.
     """
 
     separator: str
@@ -51,6 +53,7 @@ class Dialect:
     header: list[str]
     start: int
     width: int
+    quotes: bool = True
 
 
 def read_text(path: Path) -> tuple[bytes, tuple[str, ...]]:
@@ -147,10 +150,10 @@ def _separator(text: str, path: Path) -> str:
         if steady and abs(widths[0] - least) <= 1 and cells > most:
             best, most = separator, cells
     if not best:
-        best = max(SEPARATORS, key=lambda s: text.split("\n", 1)[0].count(s))
-        if best == " " or best not in text:
-            best = ","
-    if best == " " and re.search(r"[^\s]  +[^\s]", text.split("\n", 2)[-1]):
+        best = max(SEPARATORS, key=text.split("\n", 1)[0].count)
+        if best not in text:
+            return ","  # one column
+    if best == " " and re.search(r"[^\s]  +[^\s]", text):
         raise ValueError(
             f"{path}: the columns are aligned with several blanks; save the table with "
             "commas or tabs between the cells"

@@ -37,7 +37,8 @@ def load(path: Path) -> Block:
             f"has {len(header) - 1 - before}; is the file cut off or edited?"
         )
     start = sum(len(line) + 1 for line in lines[:3])
-    frame = parse(data, Dialect("\t", False, header, start, len(header)), path)
+    # A quote in a description is a quote: GCT has no other use for them.
+    frame = parse(data, Dialect("\t", False, header, start, len(header), False), path)
     if frame.height != above + n_features:
         raise ValueError(
             f"{path}: line 2 promises {n_features} features, and there are "

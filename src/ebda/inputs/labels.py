@@ -14,6 +14,7 @@ import numpy.typing as npt
 from ebda.inputs import formats
 from ebda.inputs.blocks import Block, Sheet, counted, shown
 from ebda.inputs.cells import is_label
+from ebda.inputs.cls import read_cls
 
 # More classes than this share of the samples are measurements or names.
 _MOST_CLASSES = 0.5
@@ -113,7 +114,7 @@ class LabelFile:
 def load_labels(path: Path) -> LabelFile:
     """Read a file of labels: a table with names of samples, or GenePattern's CLS."""
     if path.name.lower().endswith(".cls"):
-        return LabelFile(path, ["class"], [_read_cls(path)], by_order=True)
+        return LabelFile(path, ["class"], [read_cls(path)], by_order=True)
     found = formats.find_format(path)
     sheet = found.load(path, formats.Reading())
     if not isinstance(sheet, Sheet):
@@ -124,27 +125,6 @@ def load_labels(path: Path) -> LabelFile:
     columns = [sheet.column(j) for j in range(len(sheet.names))]
     stripped = [[c.strip() if c else c for c in column] for column in columns]
     return LabelFile(path, sheet.names, stripped)
-
-
-def _read_cls(path: Path) -> list[str]:
-    """Labels of a CLS file: counts, names of the classes, a class for each sample."""
-    lines = path.read_text(encoding="utf-8-sig").split("\n")
-    if len(lines) < 3 or not lines[1].lstrip().startswith("#"):
-        raise ValueError(
-            f"{path}: a .cls file has three lines: counts, # and the names of the "
-            "classes, and a class for each sample"
-        )
-    names = lines[1].lstrip()[1:].split()
-    cells = lines[2].split()
-    promised = lines[0].split()[:1]
-    if promised != [str(len(cells))]:
-        raise ValueError(
-            f"{path}: line 1 promises {' '.join(promised) or 'no'} samples, and line 3 "
-            f"has {len(cells)}"
-        )
-    # The classes are named in the order in which they first come.
-    order = dict(zip(dict.fromkeys(cells), names, strict=False))
-    return [order.get(cell, cell) for cell in cells]
 
 
 def choose(block: Block, target: str | None, source: str) -> tuple[Any, str] | None:

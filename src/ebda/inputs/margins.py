@@ -13,14 +13,14 @@ import numpy.typing as npt
 
 from ebda.arrays import FloatArray
 from ebda.inputs.blocks import Annotation, Block, Names, Sheet, counted, shown
-from ebda.inputs.cells import numbers
+from ebda.inputs.cells import Cells, numbers
 
 # Names of a first column that holds names of samples even where these are numbers.
 _ID_NAME = re.compile(
     "ids?|names?|(sample|patient|subject|case|row)(s|id|ids|name|names)?|barcode|index"
 )
 # Fewer rows than this may be numbered by chance.
-_FEWEST_NUMBERED = 3
+_FEWEST_NUMBERED = 5
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def has_row_names(sheet: Sheet, known: Known) -> bool:
 def counts(values: FloatArray) -> bool:
     """Whether values number the rows from 0 or 1 on.
 
-    >>> counts(np.array([1.0, 2.0, 3.0])), counts(np.array([2.0, 1.0, 3.0]))
+    >>> counts(np.arange(1.0, 9.0)), counts(np.arange(2.0, 9.0))
     (True, False)
     """
     if len(values) < _FEWEST_NUMBERED or values[0] not in (0, 1):
@@ -197,7 +197,11 @@ def _grid(
         frame = frame.filter(wanted)
     rows = [name for name, keep in zip(ids, wanted, strict=True) if keep]
     columns = [sheet.names[j] for j in places]
-    cells = numbers(frame, sheet.decimal_comma)
+    if not places:
+        # A polars table without columns has no rows either.
+        cells = Cells(np.empty((len(rows), 0)), {})
+    else:
+        cells = numbers(frame, sheet.decimal_comma)
     bad = np.zeros(cells.values.shape, dtype=np.bool_)
     for j, at in cells.bad.items():
         bad[at, j] = True

@@ -49,6 +49,7 @@ def parse(data: bytes, dialect: Dialect, path: Path) -> Any:
             memoryview(data)[dialect.start :].tobytes(),
             has_header=False,
             separator=dialect.separator,
+            quote_char='"' if dialect.quotes else None,
             schema=schema,
         )
     except pl.exceptions.PolarsError as error:
