@@ -95,7 +95,9 @@ FORMATS = (
         lambda path, how: libsvm.load(path),
     ),
     Format(
-        "text", lambda head, path: _is_text(head), lambda path, how: text.load(path)
+        "text",
+        lambda head, path: path.is_file() and _is_text(head),
+        lambda path, how: text.load(path),
     ),
 )
 

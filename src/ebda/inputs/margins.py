@@ -14,6 +14,7 @@ import numpy.typing as npt
 from ebda.arrays import FloatArray
 from ebda.inputs.blocks import Annotation, Block, Names, Sheet, counted, shown
 from ebda.inputs.cells import Cells, numbers
+from ebda.inputs.extras import polars
 
 # Names of a first column that holds names of samples even where these are numbers.
 _ID_NAME = re.compile(
@@ -192,7 +193,8 @@ def _grid(
     source: str,
 ) -> Grid:
     """Numbers of some rows and columns, without those that are text."""
-    frame = sheet.frame.select([sheet.frame.columns[j] for j in places])
+    series = sheet.frame.get_columns()
+    frame = polars().DataFrame([series[j] for j in places])
     if not wanted.all():
         frame = frame.filter(wanted)
     rows = [name for name, keep in zip(ids, wanted, strict=True) if keep]
