@@ -42,7 +42,7 @@ LAYERS = [
         "baselines",
         "evaluation",
     },
-    {"datasets", "paper", "plotting"},
+    {"datasets", "paper", "plotting", "inputs"},
     {"cli"},
     {"__init__", "__main__"},
 ]

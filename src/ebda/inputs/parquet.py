@@ -15,9 +15,14 @@ def load(path: Path) -> Sheet:
     """Read a Parquet file, with the index of pandas as names of rows."""
     pl = polars()
     frame = pl.read_parquet(path)
-    nested = [name for name, kind in frame.schema.items() if kind.is_nested()]
-    words = pl.selectors.temporal() | pl.selectors.categorical() | pl.selectors.enum()
-    frame = frame.drop(nested).with_columns(words.cast(pl.String))
+    kinds = frame.schema.items()
+    nested = [name for name, kind in kinds if kind.is_nested()]
+    words = [
+        name
+        for name, kind in kinds
+        if kind.is_temporal() or kind in (pl.Categorical, pl.Enum)
+    ]
+    frame = frame.drop(nested).with_columns(pl.col(words).cast(pl.String))
     notes = (f"left out columns of lists: {shown(nested)}",) if nested else ()
     names = list(frame.columns)
     if _INDEX in names:
