@@ -247,10 +247,20 @@ def test_the_page_again_for_the_samples_of_the_fit(
     assert words["command"] == "ebda fit"
     np.testing.assert_allclose(words["X"], X)
 
-    # The error of a test says nothing about the samples of the fit.
-    record.data["evaluated_on"] = "others"
-    assert run(capsys, "report", model, path, "--quiet")[:2] == (0, "")
-    assert pages[1][1]["evaluation"] is None
+    # Labels from a second file are not needed again: the kept error has them.
+    record.data["labels"] = "labels.csv"
+    assert run(capsys, "report", model, path, "--quiet") == (0, "", "")
+    assert pages[1][1]["y"].tolist() == Y.tolist()
+
+    # The error of a test is not about the samples of the fit, nor are its names.
+    record.data |= {"evaluated_on": "others", "labels": None}
+    status, _, err = run(capsys, "report", model, path)
+    assert (status, err) == (0, "")
+    assert pages[2][1]["evaluation"] is record.evaluation
+    assert pages[2][1]["sample_names"] is None
+    status, _, err = run(capsys, "report", model, path, "--test")
+    assert status == 1
+    assert "these are the samples of the fit, and no test" in err
 
 
 def test_a_page_about_new_samples(
@@ -263,7 +273,7 @@ def test_a_page_about_new_samples(
     new = RNG.normal(size=(30, 12))
     table(new).with_columns(type=pl.Series(Y), more=pl.lit(1.0)).write_csv(path)
     status, _, err = run(
-        capsys, "report", "m.ebda", path, "--target", "type", "--out", out
+        capsys, "report", "m.ebda", path, "--target", "type", "--out", out, "--test"
     )
     assert status == 0
     assert "1 feature that the model does not know ignored." in err
@@ -271,11 +281,48 @@ def test_a_page_about_new_samples(
     del model.feature_names_in_
     assert pages[0][0][0] == out
     assert pages[0][1]["evaluation"].error == evaluate(model, new, Y).error
-    # Without labels there are scores, and no error.
+    # Without labels there are scores, and no error on them.
     assert run(capsys, "report", "m.ebda", path, "--out", out)[0] == 0
     assert pages[1][1]["y"] is None
     assert pages[1][1]["evaluation"] is None
+    status, _, err = run(capsys, "report", "m.ebda", path, "--out", out, "--test")
+    assert status == 1
+    assert "a test needs labels" in err
+    # What is not said to be a test is not shown as one.
+    kept = Evaluation(np.unique(Y), np.array([0, 1]), np.eye(2), 2)
+    record.evaluation = kept
+    arguments = ["report", "m.ebda", path, "--out", out, "--target", "type"]
+    status, _, err = run(capsys, *arguments)
+    assert status == 0
+    assert "estimated from other samples" in err
+    assert pages[2][1]["evaluation"] is kept
+    assert pages[2][1]["sample_names"][:2] == ["s0", "s1"]
     table(new).with_columns(type=pl.lit("dead")).write_csv(path)
     status, _, err = run(capsys, "report", "m", path, "--target", "type", "--out", out)
     assert status == 1
     assert "the class 'dead', which the model does not know" in err
+
+
+def test_the_page_again_after_imputation(
+    tmp_path: Path,
+    record: SimpleNamespace,
+    pages: list[tuple[Any, dict[str, Any]]],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The samples of the fit are known again, missing values and left-out rows too."""
+    path = tmp_path / "data.csv"
+    frame = table().with_columns(type=pl.Series(Y), junk=pl.lit("x1"))
+    frame = frame.with_columns(
+        g2=pl.when(pl.col("id") == "s4").then(None).otherwise("g2")
+    )
+    frame.write_csv(path)
+    read_in = read(path, target="type", impute="median", drop=["junk"])
+    codes = (Y == "well").astype(int)
+    record.evaluation = Evaluation(np.unique(Y), codes, np.full((30, 2), 0.5), 5)
+    record.data = {
+        "target": "type", "impute": "median", "drop": ["junk"],
+        "evaluated_on": read_in.fingerprint(),
+    }  # fmt: skip
+    assert run(capsys, "report", "m.ebda", path, "--out", tmp_path / "p.html")[0] == 0
+    assert pages[0][1]["sample_names"] == read_in.sample_names.tolist()
+    np.testing.assert_array_equal(pages[0][1]["X"], read_in.X)

@@ -14,7 +14,7 @@ from scipy import sparse
 from ebda.inputs import Table, match_features, read
 from ebda.inputs.labels import align, as_classes
 from ebda.inputs.matching import by_name
-from ebda.inputs.reading import number_duplicates
+from ebda.inputs.names import number_duplicates
 from ebda.inputs.values import (
     constant_features,
     fill,

@@ -5,22 +5,20 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from ebda import __version__
 from ebda.classifier import EBClassifier
 from ebda.cli import options as shared
-from ebda.cli import summary
+from ebda.cli.outcome import Fitted, about, record, words
 from ebda.cli.output import put_json
 from ebda.cli.progress import Watched, steps
 from ebda.covariance import COVARIANCES
-from ebda.evaluation import Evaluation, cross_validate, evaluate
+from ebda.evaluation import cross_validate, evaluate
 from ebda.inputs import Table, match_features, read
-from ebda.inputs.blocks import counted, shown
+from ebda.inputs.blocks import shown
 from ebda.inputs.labels import align
 from ebda.inputs.matching import by_name
 from ebda.inputs.values import medians
@@ -33,21 +31,6 @@ DESCRIPTION = (
     "error by cross-validation, fits the classifier to all samples, and prints the "
     "error, the confusion table and the features that matter."
 )
-
-
-@dataclass(frozen=True, eq=False)
-class Fitted:
-    """What a fit has given."""
-
-    model: EBClassifier
-    cross_validated: Evaluation | None
-    tested: Evaluation | None
-    seconds: dict[str, float]
-
-    @property
-    def evaluation(self) -> Evaluation | None:
-        """The error that model file and report keep."""
-        return self.cross_validated or self.tested
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -123,15 +106,15 @@ def run(options: argparse.Namespace) -> None:
     test = _read_test(options, table)
     read_in = time.perf_counter() - start
     # With --json standard output is for the object alone.
-    words = sys.stderr if options.json else sys.stdout
+    stream = sys.stderr if options.json else sys.stdout
     if not options.quiet:
-        print(f"{table.preview()}\n", file=words, flush=True)
+        print(f"{table.preview()}\n", file=stream, flush=True)
     fitted = _fit(table, test, options, read_in)
     written = _write(table, test, fitted, options)
     if options.json:
-        put_json(_record(table, fitted, written, options))
+        put_json(record(table, fitted, written, options))
     elif not options.quiet:
-        print(_words(fitted, written, options))
+        print(words(fitted, written, options))
 
 
 def _check_classes(table: Table, n_folds: int) -> None:
@@ -139,13 +122,14 @@ def _check_classes(table: Table, n_folds: int) -> None:
     if len(counts) < 2:
         raise ValueError(
             f"{table.source}: all samples are {next(iter(counts))!r} in "
-            f"{table.target}; a classifier needs two classes"
+            f"{table.labels_from}; a classifier needs two classes"
         )
     single = [label for label, n in counts.items() if n == 1]
     if len(single) == len(counts):
         raise ValueError(
-            f"{table.source}: each sample has a class of its own in {table.target}; "
-            "are these names? Say with --target where the labels are"
+            f"{table.source}: each sample has a class of its own in "
+            f"{table.labels_from}; are these names? Say with --target where the "
+            "labels are"
         )
     if single and n_folds:
         raise ValueError(
@@ -222,7 +206,7 @@ def _write(
 ) -> dict[str, Path]:
     """Model file and report, as asked for."""
     judged = table if fitted.cross_validated is not None or test is None else test
-    data = _about(table, judged, options)
+    data = about(table, judged, options)
     written = {}
     if options.model is not None:
         from ebda import modelfile
@@ -245,78 +229,3 @@ def _write(
             )
         written["report"] = options.report
     return written
-
-
-def _about(table: Table, judged: Table, options: argparse.Namespace) -> dict[str, Any]:
-    """What the model file keeps of the data, so that others are read the same way."""
-    return {
-        "source": Path(table.source).name,
-        "format": table.format,
-        "n_samples": table.n_samples,
-        "n_features": table.n_features,
-        "target": options.target or table.target,
-        "classes": {str(label): n for label, n in table.class_counts.items()},
-        "orientation": table.orientation,
-        "transformation": table.transformation,
-        "log": options.log,
-        "impute": options.impute,
-        "layer": options.layer,
-        "duplicates": options.duplicates,
-        "notes": list(table.notes),
-        "command": options.command_line,
-        "fitted_to": table.fingerprint(),
-        "evaluated_on": judged.fingerprint(),
-    }
-
-
-def _record(
-    table: Table,
-    fitted: Fitted,
-    written: dict[str, Path],
-    options: argparse.Namespace,
-) -> dict[str, Any]:
-    """Everything that is printed, for machines."""
-    model = fitted.model
-    both = {"evaluation": fitted.cross_validated, "test": fitted.tested}
-    return {
-        "ebda": __version__,
-        "data": _about(table, table, options),
-        "classes": model.classes_,
-        **{
-            name: None if found is None else summary.evaluation_record(found)
-            for name, found in both.items()
-        },
-        "n_factors": model.n_factors_,
-        "selection": summary.selection_record(model.selection_),
-        "n_selected": summary.n_selected(model),
-        "top_features": summary.top_features(model, options.top),
-        "seconds": fitted.seconds,
-        "files": written,
-    }
-
-
-def _words(
-    fitted: Fitted, written: dict[str, Path], options: argparse.Namespace
-) -> str:
-    """Everything that is printed, for people."""
-    parts = []
-    crossed, model = fitted.cross_validated, fitted.model
-    if crossed is not None:
-        title = f"Cross-validation in {crossed.n_folds} folds"
-        if crossed.n_folds < options.cv:
-            title += " (no more, because the rarest class has no more samples)"
-        parts.append(summary.evaluation_words(crossed, title))
-    if fitted.tested is not None:
-        title = f"Test samples of {options.test}"
-        parts.append(summary.evaluation_words(fitted.tested, title))
-    if fitted.evaluation is None:
-        parts.append("The error is not known: neither --cv nor --test.")
-    factors = counted(model.n_factors_, "common factor")
-    parts += [
-        f"{model.selection_.reason} {factors} within the classes.\n"
-        f"{model.selection_.table()}",
-        summary.feature_words(model, options.top),
-        "Time: " + ", ".join(f"{k} {v:.1f} s" for k, v in fitted.seconds.items()),
-    ]
-    parts += [f"Written: {path}" for path in written.values()]
-    return "\n\n".join(parts)

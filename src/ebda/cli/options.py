@@ -6,8 +6,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from ebda.inputs.names import DUPLICATES
 from ebda.inputs.orientation import ORIENTATIONS
-from ebda.inputs.reading import DUPLICATES
 
 FORMATS = (
     "CSV or TSV (also gzipped), Parquet, AnnData .h5ad, GCT, NumPy .npz, LIBSVM text "

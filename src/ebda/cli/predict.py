@@ -104,7 +104,10 @@ def run(options: argparse.Namespace) -> None:
 
 
 def read_for(
-    model: Any, data: dict[str, Any] | None, options: argparse.Namespace
+    model: Any,
+    data: dict[str, Any] | None,
+    options: argparse.Namespace,
+    impute: str | None = None,
 ) -> tuple[Table, Match]:
     """The data in the order of the model's features, read as the fit read its own."""
     names = feature_names(model)
@@ -113,6 +116,7 @@ def read_for(
         getattr(options, "target", None),
         options.orient,
         getattr(options, "labels", None),
+        impute,
         drop=options.drop,
         features=names,
         keep_missing=True,

@@ -21,6 +21,25 @@ _MOST_CLASSES = 0.5
 
 
 @dataclass(frozen=True, eq=False)
+class Labels:
+    """A label for each sample.
+
+    Parameters
+    ----------
+    cells : sequence
+        As they are written; None or an empty cell where there is none.
+    name : str
+        What they are called.
+    words : str
+        Where they are from.
+    """
+
+    cells: Sequence[Any]
+    name: str
+    words: str
+
+
+@dataclass(frozen=True, eq=False)
 class LabelFile:
     """Labels in a file of their own.
 
@@ -50,14 +69,13 @@ class LabelFile:
 
     def labels_of(
         self, samples: Sequence[str] | None, n: int, target: str | None
-    ) -> tuple[list[Any], str]:
-        """A label for each sample, None where the file has none, and words on it."""
+    ) -> Labels:
+        """A label for each sample, None where the file has none."""
         if self.by_order:
-            return self._in_order(self.columns[0], n, "it has no names of samples")
+            return self._in_order(0, n, "it has no names of samples")
         if samples is None:
             place = self._target(target, without=None)
-            why = "the data have no names of samples"
-            return self._in_order(self.columns[place], n, why)
+            return self._in_order(place, n, "the data have no names of samples")
         known = set(samples)
         names, columns = self.names, self.columns
         if known.intersection(names):
@@ -86,16 +104,18 @@ class LabelFile:
         words = f"column {names[place]!r} of {self.path.name}"
         if unused:
             words += f", which has {counted(unused, 'sample')} more"
-        return [label.get(name) for name in samples], words
+        return Labels([label.get(name) for name in samples], names[place], words)
 
-    def _in_order(self, cells: list[Any], n: int, why: str) -> tuple[list[Any], str]:
+    def _in_order(self, place: int, n: int, why: str) -> Labels:
+        cells = self.columns[place]
         if len(cells) != n:
             raise ValueError(
                 f"{self.path} has {counted(len(cells), 'label')}, and the data "
                 f"{counted(n, 'sample')}; they can be matched by order only, because "
                 f"{why}"
             )
-        return cells, f"{self.path.name}, by order, because {why}"
+        words = f"{self.path.name}, by order, because {why}"
+        return Labels(cells, self.names[place], words)
 
     def _target(self, target: str | None, without: int | None) -> int:
         others = [j for j in range(len(self.names)) if j != without]
@@ -127,8 +147,8 @@ def load_labels(path: Path) -> LabelFile:
     return LabelFile(path, sheet.names, stripped)
 
 
-def choose(block: Block, target: str | None, source: str) -> tuple[Any, str] | None:
-    """Labels from the margins of a block, and words on where they are from."""
+def choose(block: Block, target: str | None, source: str) -> Labels | None:
+    """Labels from the margins of a block."""
     if target is None:
         target = block.default_target
         if target is None:
@@ -140,7 +160,7 @@ def choose(block: Block, target: str | None, source: str) -> tuple[Any, str] | N
         ]
         raise ValueError(_unknown(source, target, known))
     where = "row" if block.orientation == "columns" else "column"
-    return block.annotations[target], f"{where} {target!r}"
+    return Labels(block.annotations[target], target, f"{where} {target!r}")
 
 
 def _unknown(source: str, target: str, names: Iterable[str]) -> str:

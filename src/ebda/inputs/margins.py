@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from itertools import compress
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ebda.arrays import FloatArray
 from ebda.inputs.blocks import Annotation, Block, Names, Sheet, counted, shown
-from ebda.inputs.cells import Cells, numbers
-from ebda.inputs.extras import polars
+from ebda.inputs.cells import numbers
+from ebda.inputs.grid import Known, is_wanted, make_grid
 
 # Names of a first column that holds names of samples even where these are numbers.
 _ID_NAME = re.compile(
@@ -22,53 +19,6 @@ _ID_NAME = re.compile(
 )
 # Fewer rows than this may be numbered by chance.
 _FEWEST_NUMBERED = 5
-
-
-@dataclass(frozen=True)
-class Known:
-    """What is known about a table before it is read.
-
-    Parameters
-    ----------
-    target : str, optional
-        Name of the column or row of labels.
-    features : frozenset of str, optional
-        Features that are looked for.
-    samples : sequence of str
-        Names of samples, from a file of labels.
-    drop : collection of str
-        Columns or rows to leave out.
-    """
-
-    target: str | None = None
-    features: frozenset[str] | None = None
-    samples: Sequence[str] = ()
-    drop: Collection[str] = ()
-
-
-@dataclass(frozen=True, eq=False)
-class Grid:
-    """The numbers of a sheet, as they stand, and the rows and columns of text.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_rows, n_columns)
-        Numbers.
-    rows, columns : list of str
-        Their names.
-    kept_rows, kept_columns : ndarray of bool
-        Which of those that were looked at hold numbers.
-    text_rows, text_columns : dict
-        The cells of the others, where they meet rows or columns of numbers.
-    """
-
-    values: FloatArray
-    rows: list[str]
-    columns: list[str]
-    kept_rows: npt.NDArray[np.bool_]
-    kept_columns: npt.NDArray[np.bool_]
-    text_rows: dict[str, Annotation]
-    text_columns: dict[str, Annotation]
 
 
 def has_row_names(sheet: Sheet, known: Known) -> bool:
@@ -109,11 +59,11 @@ def samples_in_rows(sheet: Sheet, known: Known, source: str, evidence: str) -> B
     places = [
         j
         for j, name in enumerate(sheet.names)
-        if not (j == 0 and named) and j not in target and _is_wanted(name, known)
+        if not (j == 0 and named) and j not in target and is_wanted(name, known)
     ]
     ignored = len(sheet.names) - len(places) - len(target) - named
     every = np.ones(sheet.frame.height, dtype=np.bool_)
-    grid = _grid(sheet, every, places, rows, known, source)
+    grid = make_grid(sheet, every, places, rows, known, source)
     notes += _left_out("row", "text", list(grid.text_rows))
     notes += _left_out("column", "text", list(grid.text_columns))
     keep = np.ones(len(grid.columns), dtype=np.bool_)
@@ -148,8 +98,8 @@ def samples_in_columns(sheet: Sheet, known: Known, source: str, evidence: str) -
         if j > 0 and name not in known.drop and name != known.target
     ]
     is_target = np.array([name == known.target for name in ids], dtype=np.bool_)
-    wanted = np.array([_is_wanted(name, known) for name in ids], dtype=np.bool_)
-    grid = _grid(sheet, wanted & ~is_target, places, ids, known, source)
+    wanted = np.array([is_wanted(name, known) for name in ids], dtype=np.bool_)
+    grid = make_grid(sheet, wanted & ~is_target, places, ids, known, source)
     margins: dict[str, Annotation] = dict(grid.text_rows)
     if is_target.any():
         row = sheet.frame.row(int(np.argmax(is_target)))
@@ -176,87 +126,6 @@ MARGINS: dict[str, Callable[[Sheet, Known, str, str], Block]] = {
     "rows": samples_in_rows,
     "columns": samples_in_columns,
 }
-
-
-def _is_wanted(name: str, known: Known) -> bool:
-    return name not in known.drop and (
-        known.features is None or _is_looked_for(name, known)
-    )
-
-
-def _grid(
-    sheet: Sheet,
-    wanted: npt.NDArray[np.bool_],
-    places: Sequence[int],
-    ids: Sequence[str],
-    known: Known,
-    source: str,
-) -> Grid:
-    """Numbers of some rows and columns, without those that are text."""
-    series = sheet.frame.get_columns()
-    frame = polars().DataFrame([series[j] for j in places])
-    if not wanted.all():
-        frame = frame.filter(wanted)
-    rows = [name for name, keep in zip(ids, wanted, strict=True) if keep]
-    columns = [sheet.names[j] for j in places]
-    if not places:
-        # A polars table without columns has no rows either.
-        cells = Cells(np.empty((len(rows), 0)), {})
-    else:
-        cells = numbers(frame, sheet.decimal_comma)
-    bad = np.zeros(cells.values.shape, dtype=np.bool_)
-    for j, at in cells.bad.items():
-        bad[at, j] = True
-    # A column of text first: beside it, a row of text has no number at all.
-    read = ~np.isnan(cells.values)
-    text = bad.sum(axis=0) > read.sum(axis=0)
-    text &= np.array([not _is_looked_for(name, known) for name in columns], np.bool_)
-    lines = bad[:, ~text].any(axis=1) & ~read[:, ~text].any(axis=1)
-    lines &= np.array([not _is_looked_for(name, known) for name in rows], np.bool_)
-    rest = bad & ~text & ~lines[:, None]
-    if rest.any():
-        _refuse(rest, frame, rows, columns, source)
-    beside = np.flatnonzero(~text)
-    return Grid(
-        cells.values[np.ix_(~lines, ~text)] if cells.bad else cells.values,
-        list(compress(rows, ~lines)),
-        list(compress(columns, ~text)),
-        ~lines,
-        ~text,
-        {
-            rows[i]: [frame.row(i)[j] for j in beside]
-            for i in np.flatnonzero(lines).tolist()
-        },
-        {
-            columns[j]: list(compress(frame.to_series(j).to_list(), ~lines))
-            for j in np.flatnonzero(text).tolist()
-        },
-    )
-
-
-def _is_looked_for(name: str, known: Known) -> bool:
-    return known.features is not None and name in known.features
-
-
-def _refuse(
-    bad: npt.NDArray[np.bool_],
-    frame: Any,
-    rows: Sequence[str],
-    columns: Sequence[str],
-    source: str,
-) -> None:
-    """Name the first cells that should be numbers."""
-    where = np.argwhere(bad)
-    first = "; ".join(
-        f"{frame.row(int(i))[j]!r} in row {rows[i]!r}, column {columns[j]!r}"
-        for i, j in where[:3].tolist()
-    )
-    more = f" and {len(where) - 3} more" if len(where) > 3 else ""
-    raise ValueError(
-        f"{source}: {counted(len(where), 'cell')} should be a number and "
-        f"{'is' if len(where) == 1 else 'are'} not: {first}{more}; correct them, or "
-        "leave the row or column out with --drop NAME"
-    )
 
 
 def _left_out(what: str, why: str, names: Sequence[str]) -> list[str]:

@@ -9,7 +9,8 @@ is known does the shape of the table.
 from __future__ import annotations
 
 from ebda.inputs.blocks import Block, Sheet
-from ebda.inputs.margins import MARGINS, Known, has_row_names
+from ebda.inputs.grid import Known
+from ebda.inputs.margins import MARGINS, has_row_names
 
 ORIENTATIONS = ("auto", "rows", "columns")
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import compress
 from os import PathLike
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from ebda.inputs import values
 from ebda.inputs.blocks import Block, Names, Sheet, counted, shown
 from ebda.inputs.formats import Format, Reading, find_format
-from ebda.inputs.labels import as_classes, choose, labelled, load_labels
-from ebda.inputs.margins import Known
+from ebda.inputs.grid import Known
+from ebda.inputs.labels import Labels, as_classes, choose, labelled, load_labels
+from ebda.inputs.names import DUPLICATES, refuse_twice
 from ebda.inputs.orientation import ORIENTATIONS, to_block
 from ebda.inputs.table import Table
 from ebda.validation import one_of
@@ -100,7 +100,7 @@ def read(
         loaded = to_block(loaded, orient, known, str(path))
     block = _prepared(loaded, known, duplicates, str(path))
 
-    taken: tuple[Any, str] | None
+    taken: Labels | None
     if second is not None:
         n = block.values.shape[0]
         taken = second.labels_of(_listed(block.samples), n, target)
@@ -108,7 +108,7 @@ def read(
         taken = choose(block, target, str(path))
     table = _table(block, path, found)
     if taken is not None:
-        table = _with_labels(table, *taken)
+        table = _with_labels(table, taken)
     return _transformed(table, impute, log, keep_missing)
 
 
@@ -141,7 +141,7 @@ def _prepared(block: Block, known: Known, duplicates: str, source: str) -> Block
     n, p = block.values.shape
     features = _running(p) if block.features is None else block.features
     if block.samples is not None:
-        _refuse_twice(block.samples, "sample", source)
+        refuse_twice(block.samples, "sample", source)
     if known.drop:
         keep = ~np.isin(features, list(known.drop))
         features, block = features[keep], replace(block, values=block.values[:, keep])
@@ -153,52 +153,6 @@ def _prepared(block: Block, known: Known, duplicates: str, source: str) -> Block
             f"({block.evidence}); is that the wrong way round? --orient says it"
         )
     return replace(block, features=features)
-
-
-def _refuse_twice(names: Names, what: str, source: str) -> None:
-    counts = Counter(names.tolist())
-    twice = [name for name, n in counts.items() if n > 1]
-    if twice:
-        way_out = {
-            "sample": "give each sample a name of its own",
-            "feature": "rename them, or number them with --duplicates number",
-        }
-        raise ValueError(
-            f"{source}: {counted(len(twice), f'{what} name')} more than once: "
-            f"{shown(twice, 5)}; {way_out[what]}"
-        )
-
-
-def _refuse_duplicates(names: Names, source: str) -> Names:
-    _refuse_twice(names, "feature", source)
-    return names
-
-
-def number_duplicates(names: Names, source: str = "") -> Names:
-    """Make names unique as R's ``make.unique`` does.
-
-    >>> number_duplicates(np.array(["a", "b", "a", "a", "a.1"])).tolist()
-    ['a', 'b', 'a.2', 'a.3', 'a.1']
-    """
-    taken = set(names.tolist())
-    seen: Counter[str] = Counter()
-    unique = []
-    for name in names.tolist():
-        new, first = name, name not in seen
-        while not first and new in taken:
-            seen[name] += 1
-            new = f"{name}.{seen[name]}"
-        if first:
-            seen[name] = 0
-        taken.add(new)
-        unique.append(new)
-    return np.array(unique, dtype=np.str_)
-
-
-DUPLICATES: dict[str, Callable[[Names, str], Names]] = {
-    "error": _refuse_duplicates,
-    "number": number_duplicates,
-}
 
 
 def _table(block: Block, path: Path, found: Format) -> Table:
@@ -220,11 +174,11 @@ def _table(block: Block, path: Path, found: Format) -> Table:
     )
 
 
-def _with_labels(table: Table, cells: Sequence[Any], words: str) -> Table:
+def _with_labels(table: Table, labels: Labels) -> Table:
     """Labels for the samples that have one; the others are left out, and named."""
-    has = labelled(cells)
+    has = labelled(labels.cells)
     if not has.any():
-        raise ValueError(f"{table.source}: no sample has a label in {words}")
+        raise ValueError(f"{table.source}: no sample has a label in {labels.words}")
     notes = table.notes
     if not has.all():
         names = table.sample_names[~has].tolist()
@@ -233,9 +187,10 @@ def _with_labels(table: Table, cells: Sequence[Any], words: str) -> Table:
     return replace(
         table,
         X=table.X if has.all() else table.X[has],
-        y=as_classes([c for c, h in zip(cells, has, strict=True) if h], table.source),
+        y=as_classes(list(compress(labels.cells, has)), table.source),
         sample_names=table.sample_names[has],
-        target=words,
+        target=labels.name,
+        labels_from=labels.words,
         notes=notes,
     )
 

@@ -34,7 +34,9 @@ class Table:
     orientation : {"rows", "columns"}
         Where the samples were in the file.
     target : str, optional
-        Where the labels are from.
+        Name of the labels.
+    labels_from : str
+        Where they are from, in words.
     transformation : str
         What was done to the values; "none" where nothing was.
     evidence : str
@@ -57,6 +59,7 @@ class Table:
     format: str
     orientation: str = "rows"
     target: str | None = None
+    labels_from: str = ""
     transformation: str = "none"
     evidence: str = ""
     notes: tuple[str, ...] = ()
@@ -93,9 +96,8 @@ class Table:
             f"{shown(self.feature_names.tolist())}",
         ]
         if self.y is not None:
-            lines.append(
-                f"  classes         {_classes(self.class_counts)} (from {self.target})"
-            )
+            words = f"{_classes(self.class_counts)} (from {self.labels_from})"
+            lines.append(f"  classes         {words}")
         lines.append(f"  transformation  {self.transformation}")
         lines += [f"  note            {note}" for note in self.notes]
         return "\n".join(lines)
