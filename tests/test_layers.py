@@ -46,7 +46,7 @@ LAYERS = [
         "evaluation",
         "onnx",
     },
-    {"datasets", "modelfile", "paper", "plotting"},
+    {"datasets", "inputs", "modelfile", "paper", "plotting"},
     {"report"},
     {"cli"},
     {"__init__", "__main__"},

@@ -118,7 +118,7 @@ def cross_validate(
     if folds < 2:
         raise ValueError(
             "cross-validation needs two samples of each class, but of "
-            f"{classes[np.bincount(codes).argmin()]!r} there is only one"
+            f"{classes.tolist()[np.bincount(codes).argmin()]!r} there is only one"
         )
     split = StratifiedKFold(folds, shuffle=True, random_state=seed)
     probabilities = cross_val_predict(
@@ -136,7 +136,7 @@ def evaluate(model: Any, X: Any, y: npt.ArrayLike) -> Evaluation:
     if unknown.any():
         row = int(np.argmax(unknown))
         raise ValueError(
-            f"sample {row} has the class {labels[row]!r}, which the model does not "
+            f"sample {row} has the class {labels.tolist()[row]!r}, which the model does not "
             f"know; it knows {', '.join(map(repr, model.classes_.tolist()))}"
         )
     return Evaluation(model.classes_, codes, model.predict_proba(X), 0)
