@@ -136,7 +136,7 @@ def evaluate(model: Any, X: Any, y: npt.ArrayLike) -> Evaluation:
     if unknown.any():
         row = int(np.argmax(unknown))
         raise ValueError(
-            f"sample {row} has the class {labels.tolist()[row]!r}, which the model does not "
-            f"know; it knows {', '.join(map(repr, model.classes_.tolist()))}"
+            f"sample {row} has the class {labels.tolist()[row]!r}, which the model "
+            f"does not know; it knows {', '.join(map(repr, model.classes_.tolist()))}"
         )
     return Evaluation(model.classes_, codes, model.predict_proba(X), 0)
