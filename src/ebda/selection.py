@@ -169,8 +169,9 @@ def held_out_scores(
     The moments of the folds are summed once and added up without each fold in turn.
     `run` calls a function for each of a list of arguments, perhaps in parallel.
     """
-    used = np.unique(folds)
-    moments = {f: samples.take(folds == f).moments(n_classes) for f in used}
+    used, group = np.unique(folds, return_inverse=True)
+    by_fold = samples.moments_by(group, len(used), n_classes)
+    moments = dict(zip(used, by_fold, strict=True))
     numbers = [f for f in used if f >= 0]
     jobs = [
         (recipe, moments, f, samples.take(folds != f), samples.take(folds == f))
