@@ -72,7 +72,7 @@ class Samples:
 
     Parameters
     ----------
-    X : ndarray, or CSR or CSC matrix, of shape (n_rows, n_features)
+    X : ndarray, CSR or CSC matrix, or rows on disk, of shape (n_rows, n_features)
     rows : ndarray of int
         The rows of X that count.
     codes : ndarray of int, one for each of `rows`
@@ -253,8 +253,9 @@ class Samples:
         # A class of a group is a class.
         codes, n = group * n_classes + self.codes, n_groups * n_classes
         weight = None if (self.weight == 1).all() else self.weight
-        everything = np.array_equal(self.rows, np.arange(self.X.shape[0]))
-        if everything and not is_mapped(self.X):
+        in_memory = isinstance(self.X, np.ndarray) and not is_mapped(self.X)
+        in_memory = in_memory or sparse.issparse(self.X)
+        if in_memory and np.array_equal(self.rows, np.arange(self.X.shape[0])):
             total = class_moments(self.X, codes, n, weight)
         else:
             parts = [

@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ebda.blocks.source import LIMIT, Block
+from ebda.blocks import source
+from ebda.blocks.source import Block
 
-# Row groups are read together up to so many rows.
-_ENOUGH_ROWS = 256
 _SHOWN = 5
 
 
@@ -76,11 +75,11 @@ class ParquetTable:
         """Whole row groups, several where they are small, and some of the columns."""
         p, cuts = len(self.columns), [0]
         for left, right in pairwise(self._starts):
-            if left - cuts[-1] and right - cuts[-1] > _ENOUGH_ROWS:
+            if left - cuts[-1] and right - cuts[-1] > source.ENOUGH_ROWS:
                 cuts.append(left)
         cuts = [*cuts, self._starts[-1]]
         rows = max((b - a for a, b in pairwise(cuts)), default=1)
-        width = max(1, LIMIT // (max(rows, 1) * self.dtype.itemsize))
+        width = max(1, source.LIMIT // (max(rows, 1) * self.dtype.itemsize))
         return [
             Block(slice(a, b), slice(left, min(left + width, p)))
             for a, b in pairwise(cuts)

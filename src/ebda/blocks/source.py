@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 # Bytes of a block; two are in memory at a time.
-LIMIT = 1 << 25
+LIMIT = 1 << 24
 # Merging the moments of a block costs about as much as ten rows of it.
-_ENOUGH_ROWS = 256
+ENOUGH_ROWS = 256
 # A chunk up to so many times the limit is still read whole.
 _LARGE_CHUNK = 4
 # Bytes that are read in one go where there are no chunks.
@@ -79,16 +79,16 @@ def grid(
 
     >>> blocks = grid((300, 40_000), 8, (100, 1000), by_column=False)
     >>> blocks[0]
-    Block(rows=slice(0, 300, None), cols=slice(0, 13000, None))
+    Block(rows=slice(0, 300, None), cols=slice(0, 6000, None))
     >>> len(blocks)
-    4
+    7
     """
     n, p = shape
     rows, cols = min(chunk[0], n), min(chunk[1], p)
     if rows * cols * itemsize > _LARGE_CHUNK * LIMIT:
         cols = max(1, LIMIT // (rows * itemsize))
         rows = min(rows, max(1, LIMIT // (cols * itemsize)))
-    rows = _grown(rows, min(n, _ENOUGH_ROWS), LIMIT // (cols * itemsize))
+    rows = _grown(rows, min(n, ENOUGH_ROWS), LIMIT // (cols * itemsize))
     cols = _grown(cols, p, LIMIT // (rows * itemsize))
     rows = _grown(rows, n, LIMIT // (cols * itemsize))
     down = [slice(a, min(a + rows, n)) for a in range(0, n, rows)]

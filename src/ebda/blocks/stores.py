@@ -9,13 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ebda.blocks.source import (
-    LIMIT,
-    Block,
-    grid,
-    in_two_dimensions,
-    run_chunk,
-)
+from ebda.blocks import source
+from ebda.blocks.source import Block, grid, in_two_dimensions, run_chunk
 from ebda.pages import release
 
 # Bytes of a row that a tile of columns should have at least, to be read from a map
@@ -106,11 +101,11 @@ class SparseOnDisk:
         return dtype
 
     def plan(self) -> list[Block]:
-        """Runs of rows, or of columns, with about `LIMIT` bytes of non-zeros."""
+        """Runs of rows, or of columns, with about so many bytes as other blocks."""
         n, p = self.shape
         indptr = np.asarray(self.X.group["indptr"][:], dtype=np.int64)
         # A value and the number of its row or column.
-        most = LIMIT // (self.dtype.itemsize + 8)
+        most = source.LIMIT // (self.dtype.itemsize + 8)
         cuts = [0]
         while cuts[-1] < len(indptr) - 1:
             target = indptr[cuts[-1]] + most
