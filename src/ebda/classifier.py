@@ -18,8 +18,8 @@ from ebda.candidates import Name, Recipe, shrinkages_for, without_idle
 from ebda.contrasts import Contrasts, by_hash
 from ebda.covariance import COVARIANCES, FactorCovariance
 from ebda.effects import Effects
-from ebda.linear_classifier import MomentClassifier, squeeze
 from ebda.linear_rule import LinearRule, log_odds
+from ebda.moment_classifier import MomentClassifier, squeeze
 from ebda.moments import ClassMoments
 from ebda.posterior import Posterior, Prior
 from ebda.priors import PriorEstimator, make_prior
@@ -291,10 +291,13 @@ class EBClassifier(MomentClassifier):
     ) -> list[FloatArray]:
         """Call a function for each job, on threads: most of it runs without the GIL.
 
+        Never on other processes, whatever the backend around a fit: all jobs look at
+        the same samples, which may be as large as X.
+
         One limit of BLAS threads for all of them: it belongs to the process, and jobs
         that set and reset it each for itself would leave it wrong.
         """
-        parallel = Parallel(n_jobs=self.n_jobs, prefer="threads")
+        parallel = Parallel(n_jobs=self.n_jobs, require="sharedmem")
         with one_blas_thread():
             return list(parallel(delayed(function)(*job) for job in jobs))
 

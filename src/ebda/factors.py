@@ -103,12 +103,9 @@ def common_factors(
         Number of features that are not constant.
     """
     scale = np.sqrt(variance)
-    n, p = len(samples), n_varying
+    p = n_varying
     root = np.sqrt(samples.weight)
-    gram = np.zeros((n, n))
-    for _, tile in samples.standardised(means, scale):
-        tile *= root[:, None]
-        gram += tile @ tile.T
+    gram = samples.gram(means, scale)
     df = _centre(gram, samples, root)
     if df <= 0:
         return None
@@ -119,9 +116,7 @@ def common_factors(
     strength, cosine2 = spike_strength(eigenvalue[spikes], p / df)
     size = np.sqrt(strength * cosine2 / (eigenvalue[spikes] * df))
     combine = root[:, None] * vectors[:, spikes] * size
-    loadings = np.empty((len(variance), len(spikes)))
-    for cols, tile in samples.standardised(means, scale):
-        np.matmul(tile.T, combine, out=loadings[cols])
+    loadings = samples.loadings(means, scale, combine)
     specific = 1 - np.einsum("jk,jk->j", loadings, loadings)
     return Factors(loadings, np.maximum(specific, _LEAST_SPECIFIC))
 

@@ -16,8 +16,6 @@ from scipy.signal import lfilter
 from ebda.arrays import FloatArray
 from ebda.samples import Samples
 
-# Distances, as shares of a tile, at which neighbours are neighbours no more.
-_FAR = (1 / 3, 1 / 2, 2 / 3)
 # An estimate is kept this far from 1, where W has no limit.
 _LARGEST = 0.999
 
@@ -31,24 +29,21 @@ def neighbour_correlation(
     """Mean correlation of neighbours within the classes, beyond that of any two.
 
     Common factors correlate features whatever their order; the mean correlation of
-    features far apart measures that, and is taken off. Features that are `constant`
-    are stepped over.
+    features far apart measures that, and is taken off. Far apart are those of the
+    first third and those of the last: the mean over all pairs of them is a product of
+    sums. Features that are `constant` are stepped over.
     """
-    near = far = n_near = n_far = 0.0
-    for cols, tile in samples.standardised(means, np.sqrt(variance)):
-        if constant is not None:
-            tile = tile[:, ~constant[cols]]
-        tile *= np.sqrt(samples.weight)[:, None]
-        width = tile.shape[1]
-        near += float(np.einsum("ij,ij->", tile[:, 1:], tile[:, :-1]))
-        n_near += max(width - 1, 0)
-        for lag in {int(share * width) for share in _FAR} - {0, 1}:
-            far += float(np.einsum("ij,ij->", tile[:, lag:], tile[:, :-lag]))
-            n_far += width - lag
+    varying = np.ones(len(variance), bool) if constant is None else ~constant
+    n_varying = int(np.count_nonzero(varying))
     df = samples.weight.sum() - len(np.unique(samples.codes))
-    if df <= 0 or n_near <= 0 or n_far <= 0:
+    if df <= 0 or n_varying < 3:
         return 0.0
-    return float(near / n_near - far / n_far) / float(df)
+    third = np.full(len(variance), -1)
+    third[varying] = np.arange(n_varying) * 3 // n_varying
+    sums = samples.neighbour_sums(means, np.sqrt(variance), third)
+    n_pairs = float(np.prod([np.count_nonzero(third == k) for k in (0, 2)]))
+    far = float(sums.thirds[:, 0] @ sums.thirds[:, 2]) / n_pairs
+    return (sums.near / (n_varying - 1) - far) / float(df)
 
 
 def whiten(z: FloatArray, rho: float) -> FloatArray:

@@ -199,7 +199,8 @@ def moments_without(
     The folds before it are added up as it goes along, those after it beforehand: two
     mergers a fold. (To subtract a fold from the total would lose digits.)
     """
-    of_folds = [samples.take(folds == f).moments(n_classes) for f in np.unique(folds)]
+    used, group = np.unique(folds, return_inverse=True)
+    of_folds = samples.moments_by(group, len(used), n_classes)
     before = of_folds.pop(0) if (folds < 0).any() else None
     after = list(accumulate(reversed(of_folds[1:]), ClassMoments.merge))
     for fold in of_folds:

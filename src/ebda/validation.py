@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d, validate_data
 
 from ebda.arrays import FloatArray
+from ebda.blocks.finite import NonFiniteError
+from ebda.data import Data, InMemory
 from ebda.moments import ClassMoments
 from ebda.threads import over_blocks
 
@@ -98,7 +102,12 @@ def two_classes(classes: npt.NDArray[Any]) -> None:
 def check_feature_names(X: Any) -> None:
     """Refuse a table with two columns of one name: features are found by name."""
     columns = getattr(X, "columns", None)
-    if columns is None or len(set(columns)) == len(columns):
+    if columns is not None:
+        _refuse_duplicates(columns)
+
+
+def _refuse_duplicates(columns: Any) -> None:
+    if len(set(columns)) == len(columns):
         return
     counts = Counter(columns)
     twice = [f"{str(name)!r} ({n} times)" for name, n in counts.items() if n > 1]
@@ -107,6 +116,58 @@ def check_feature_names(X: Any) -> None:
         + (f" and {len(twice) - _SHOWN} more" if len(twice) > _SHOWN else "")
         + "; rename them, or give the values alone (X.to_numpy())"
     )
+
+
+def check_header(estimator: Any, data: Data, reset: bool) -> None:
+    """Number and names of the features of data that scikit-learn does not know.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Gets ``n_features_in_`` and ``feature_names_in_``, or has them to compare with.
+    data : Data
+        What was given as X.
+    reset : bool
+        Whether this is the first data.
+    """
+    n, p = data.shape
+    if n < 1 or p < 1:
+        raise ValueError(f"X has {n} sample(s) and {p} feature(s); it needs some")
+    if data.dtype.kind not in "biuf":
+        raise ValueError(f"X has values of type {data.dtype}, which are no numbers")
+    names = data.names
+    if names is not None and not all(isinstance(name, str) for name in names):
+        names = None  # as scikit-learn has it for tables
+    known = getattr(estimator, "feature_names_in_", None)
+    if names is None or (known is None and not reset):
+        # Nothing but a shape: counts features, and warns where names are missing.
+        shape = np.broadcast_to(np.float64(0), (n, p))
+        validate_data(estimator, shape, reset=reset, skip_check_array=True)
+        return
+    _refuse_duplicates(names)
+    if reset or known is None:
+        estimator.n_features_in_, estimator.feature_names_in_ = p, names
+        return
+    if not np.array_equal(names, known):
+        here, there = set(names), set(known)
+        strange = [*sorted(here - there), *sorted(there - here)][:_SHOWN]
+        raise ValueError(
+            "the features of X are not those of the fit: "
+            + (f"{strange} are in one only" if strange else "their order differs")
+            + "; select them by name"
+        )
+
+
+def check_labels_of(y: Any, n: int) -> npt.NDArray[Any]:
+    """Labels for data that scikit-learn does not know: one for each sample."""
+    labels = y.compute() if hasattr(y, "dask") else y
+    check_labels_present(labels)
+    labels = column_or_1d(labels, warn=True)
+    if len(labels) != n:
+        raise ValueError(
+            f"X has {n} samples but y has {len(labels)} labels; give one for each"
+        )
+    return np.asarray(labels)
 
 
 def describe_columns(
@@ -125,7 +186,10 @@ def describe_columns(
 def check_finite_moments(
     moments: ClassMoments, X: Any, names: npt.NDArray[Any] | None
 ) -> None:
-    """Find NaN and infinity in X through its moments, without a pass of their own."""
+    """Find NaN and infinity in X through its moments, without a pass of their own.
+
+    X is None where its values were looked at block by block.
+    """
     means, squares = moments.means, moments.centred_squares
 
     def sound(cols: slice) -> bool:
@@ -138,9 +202,9 @@ def check_finite_moments(
         if all(over_blocks(sound, means.shape[1])):
             return
     bad = ~np.isfinite(moments.means).all(axis=0)
-    if bad.any():
+    if bad.any() and X is not None:
         _raise_non_finite(X, np.flatnonzero(bad), names)
-    bad = ~np.isfinite(moments.centred_squares).all(axis=0)
+    bad |= ~np.isfinite(moments.centred_squares).all(axis=0)
     if bad.any():
         where = describe_columns(np.flatnonzero(bad), names)
         raise ValueError(
@@ -158,19 +222,23 @@ def check_finite_moments(
 
 
 def check_finite_scores(
-    score: FloatArray, X: Any, names: npt.NDArray[Any] | None
+    score: FloatArray, data: Data, names: npt.NDArray[Any] | None
 ) -> None:
-    """Find NaN and infinity in X through the scores: a product keeps them."""
+    """Find NaN and infinity in X through the scores: a product keeps them.
+
+    Data that is not in memory was looked at block by block.
+    """
     bad = np.flatnonzero(~np.isfinite(score).all(axis=1))
     if not bad.size:
         return
-    rows = X[bad]
-    values = rows.tocoo() if sparse.issparse(rows) else rows
-    stored = values.data if sparse.issparse(rows) else values
-    broken = ~np.isfinite(stored)
-    if broken.any():
-        columns = values.col[broken] if sparse.issparse(rows) else broken.nonzero()[1]
-        _raise_non_finite(X, np.unique(columns), names)
+    if isinstance(data, InMemory):
+        rows = data.X[bad]
+        values = rows.tocoo() if sparse.issparse(rows) else rows
+        stored = values.data if sparse.issparse(rows) else values
+        broken = ~np.isfinite(stored)
+        if broken.any():
+            at = values.col[broken] if sparse.issparse(rows) else broken.nonzero()[1]
+            _raise_non_finite(data.X, np.unique(at), names)
     raise ValueError(f"the score of row {bad[0]} overflows; are its values in range?")
 
 
@@ -179,9 +247,31 @@ def _raise_non_finite(
 ) -> None:
     column = X[:, [columns[0]]]
     values = column.toarray() if sparse.issparse(column) else column
-    row = int(np.flatnonzero(~np.isfinite(values[:, 0]))[0])
-    kind = "NaN" if np.isnan(values[row, 0]) else "infinity"
-    raise ValueError(
+    rows = np.flatnonzero(~np.isfinite(values[:, 0]))
+    if not rows.size:
+        return  # their sum overflows
+    kind = "NaN" if np.isnan(values[rows[0], 0]) else "infinity"
+    raise non_finite(columns, int(rows[0]), kind, names)
+
+
+@contextmanager
+def naming(names: npt.NDArray[Any] | None) -> Iterator[None]:
+    """Say the name of a column with NaN or infinity, where it was found in a block."""
+    try:
+        yield
+    except NonFiniteError as error:
+        columns = np.array(error.columns)
+        raise non_finite(columns, error.row, error.kind, names) from None
+
+
+def non_finite(
+    columns: npt.NDArray[np.intp],
+    row: int,
+    kind: str,
+    names: npt.NDArray[Any] | None,
+) -> ValueError:
+    """The error for NaN and infinity in X."""
+    return ValueError(
         f"X contains NaN or infinity in {describe_columns(columns, names)} "
         f"(the first is {kind} in row {row}); impute or remove them"
     )

@@ -6,7 +6,7 @@ from typing import Any
 
 from ebda.arrays import FloatArray
 from ebda.contrasts import Contrasts
-from ebda.linear_classifier import MomentClassifier
+from ebda.moment_classifier import MomentClassifier
 
 
 class IndependenceRule(MomentClassifier):

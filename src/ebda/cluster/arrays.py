@@ -1,0 +1,169 @@
+"""A Dask array as the classifiers see it: moments by chunks, lazy scores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import dask.array as da
+import numpy as np
+import numpy.typing as npt
+from dask.delayed import delayed
+from scipy import sparse
+
+from ebda.arrays import FloatArray, IntArray
+from ebda.blocks.finite import check_block
+from ebda.blocks.source import in_two_dimensions
+from ebda.cluster.pieces import edges
+from ebda.cluster.running import Runner, tree
+from ebda.cluster.samples import ClusterSamples
+from ebda.linear_rule import scores
+from ebda.moments import ClassMoments, class_moments, merge_all
+from ebda.samples import Samples
+
+
+@dataclass(frozen=True, eq=False)
+class DaskData:
+    """A Dask array in chunks of known sizes.
+
+    Parameters
+    ----------
+    X : dask.array.Array
+        Samples in rows; chunks may be ndarrays or sparse matrices.
+    names : ndarray, optional
+        Names of the features.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from ebda import EBClassifier
+    >>> from ebda.datasets import make_two_class
+    >>> sim = make_two_class(n_features=500, effect=1.0, random_state=0)
+    >>> X = da.from_array(sim.data, chunks=(20, 200))
+    >>> model = EBClassifier().fit(X, sim.target)
+    >>> labels = model.predict(X)
+    >>> type(labels).__module__, labels.chunks
+    ('dask.array.core', ((20, 20, 10),))
+    >>> bool((labels.compute() == sim.target).mean() > 0.9)
+    True
+    """
+
+    X: Any
+    names: npt.NDArray[Any] | None = None
+
+    @classmethod
+    def of(cls, X: Any, names: list[Any] | None = None) -> DaskData:
+        """Find out the sizes of the chunks where Dask does not know them."""
+        in_two_dimensions(X.shape, "the Dask array")
+        if np.isnan(X.shape).any():
+            X = X.copy().compute_chunk_sizes()  # of a copy: it is changed in place
+        return cls(X, None if names is None else np.array(names, dtype=object))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return int(self.X.shape[0]), int(self.X.shape[1])
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        dtype: np.dtype[Any] = self.X.dtype
+        return dtype
+
+    def summarise(
+        self,
+        codes: IntArray,
+        n_classes: int,
+        weight: FloatArray | None,
+        keep: bool,
+        first: int = 0,
+    ) -> tuple[ClassMoments, Samples | None]:
+        """Moments of each chunk on its worker, merged along the rows in a tree."""
+        if keep and first:
+            raise ValueError(
+                "partial_fit cannot keep the samples of a Dask array; give the whole "
+                "array to fit"
+            )
+        runner = Runner.current()
+        blocks = self.X.to_delayed()
+        down, across = edges(self.X.chunks[0]), edges(self.X.chunks[1])
+        part = delayed(_block_moments, pure=False)
+        by_row = [
+            delayed((codes[a:b], n_classes, None if weight is None else weight[a:b], a))
+            for a, b in pairwise(down)
+        ]
+        columns = [
+            tree(
+                merge_all,
+                [part(blocks[i, j], rows, left) for i, rows in enumerate(by_row)],
+            )
+            for j, left in enumerate(across[:-1])
+        ]
+        moments = ClassMoments.join_features(runner.run(columns))
+        if not keep:
+            return moments, None
+        return moments, ClusterSamples.of_dask(self.X, codes, weight, runner)
+
+    def scores(self, coef: FloatArray, intercept: FloatArray) -> Any:
+        """``X @ coef.T + intercept``, as a lazy Dask array with the chunks of X."""
+        down, across = edges(self.X.chunks[0]), edges(self.X.chunks[1])
+        by_chunk = da.from_array(coef.T, chunks=(self.X.chunks[1], (len(coef),)))
+        # One number for each chunk: where it begins.
+        top = da.from_array(np.array(down[:-1]), chunks=1)
+        left = da.from_array(np.array(across[:-1]), chunks=1)
+        parts = da.blockwise(
+            _block_scores,
+            "ijk",
+            *(self.X, "ij", by_chunk, "jk", top, "i", left, "j"),
+            dtype=np.float64,
+            adjust_chunks={"j": 1},
+            align_arrays=False,
+            meta=np.empty((0, 0, 0)),
+        )
+        # Dask adds up in a tree.
+        return parts.sum(axis=1) + intercept
+
+
+def map_rows(function: Any, score: Any, width: int | None, dtype: Any) -> Any:
+    """A function of the scores of each sample, applied to a lazy array of them.
+
+    Parameters
+    ----------
+    function : callable
+        From scores of shape (n, n_contrasts) to a row or a value for each sample.
+    score : dask.array.Array
+        Scores.
+    width : int or None
+        Columns of the result; None for a vector.
+    dtype : dtype
+        Type of the result.
+    """
+    where: dict[str, Any] = {"drop_axis": 1}
+    if width is not None:
+        where = {"chunks": (score.chunks[0], (width,))}
+    shape = (0,) if width is None else (0, 0)
+    return da.map_blocks(function, score, meta=np.empty(shape, dtype), **where)
+
+
+def _block_moments(block: Any, rows: tuple[Any, ...], left: int) -> ClassMoments:
+    codes, n_classes, weight, top = rows
+    values = _values(block)
+    moments = class_moments(values, codes, n_classes, weight)
+    check_block(moments.means, values, top, left)
+    return moments
+
+
+def _block_scores(
+    block: Any, coef: FloatArray, top: IntArray, left: IntArray
+) -> FloatArray:
+    values = _values(block)
+    with np.errstate(invalid="ignore", over="ignore"):
+        part = scores(values, coef.T, np.zeros(coef.shape[1]))
+    check_block(part, values, int(top[0]), int(left[0]))
+    return part[:, None, :]
+
+
+def _values(block: Any) -> Any:
+    """What NumPy and SciPy can work with."""
+    if sparse.issparse(block):
+        return block if block.format in ("csr", "csc") else block.tocsr()
+    return np.asarray(block)
