@@ -6,7 +6,9 @@ import re
 from pathlib import Path
 from typing import Any
 
+import matplotlib.pyplot as plt
 import numpy as np
+import pytest
 
 README = (Path(__file__).parents[1] / "README.md").read_text()
 
@@ -16,10 +18,14 @@ def test_names_the_two_commands() -> None:
     assert "make test" in README
 
 
-def test_the_examples_run() -> None:
+def test_the_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
     for block in re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL):
         exec(block, names)
+    plt.close("all")
+    assert (tmp_path / "model.ebda").exists()
+    assert names["result"].error < names["result"].chance_error / 4
     golub, model, test = names["golub"], names["model"], names["test"]
     assert model.score(names["X"][test], golub.target[test]) > 0.85
     found = model.ranking_.selected()
