@@ -4,12 +4,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint bench bench-accuracy clean help
+.PHONY: demo test lint browser docs bench bench-accuracy clean help
 
 help:
 	@echo "make demo   classify the embedded leukemia data and draw the fit"
 	@echo "make test   lint, type check and all tests with coverage"
 	@echo "make lint   ruff and strict mypy only"
+	@echo "make browser  install Chromium (Debian), for the tests of the report"
+	@echo "make docs   build the documentation, running its examples"
 	@echo "make bench  speed and accuracy, as ratios to peers in the same run"
 	@echo "make bench-accuracy  errors on real and simulated data against peers (hours)"
 
@@ -29,6 +31,13 @@ lint: $(READY)
 
 test: lint
 	@$(BIN)/pytest --numprocesses auto --cov --cov-report=term
+
+browser:
+	@tools/install-chromium
+
+docs: $(READY)
+	@$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	@echo "Open docs/_build/html/index.html"
 
 bench: $(READY)
 	@$(BIN)/python benchmarks/speed.py

@@ -34,6 +34,9 @@ from ebda.variance import MIN_SAMPLES
 AUTO_COVARIANCES = ("diagonal", "factor", "neighbours")
 
 
+# Parameters of a prior given by name. The last tenth of a nat of the bound, which
+# takes hundreds of steps where it is flat, says nothing about the data.
+_BY_NAME = {"dp": {"tol": 1e-9}}
 # Rules are compared on at most so many features, and values of the samples kept; on at
 # least so many features. More would tell little more about which rule suits the data,
 # and a fit would no longer take about as long as reading them.
@@ -204,6 +207,7 @@ class EBClassifier(MomentClassifier):
     def _make_prior(self, quick: bool, start: Prior | None) -> PriorEstimator:
         settings = {"random_state": self.random_state, "n_jobs": self.n_jobs}
         if isinstance(self.prior, str):
+            settings |= _BY_NAME.get(self.prior, {})
             settings |= {"n_jobs": 1, "start": start} if quick else {}
         return make_prior(self.prior, **settings)
 
