@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+import ebda.contrasts
 from ebda.contrasts import Contrasts, class_contrasts, contrast_weights
 from ebda.moments import ClassMoments, class_moments
 from ebda.variance import (
@@ -299,3 +300,35 @@ def test_degrees_of_freedom_count_samples_less_classes() -> None:
     prior = variance_prior(pooled(moments).within, 16.0)
     got = moderated(moments).degrees_of_freedom
     assert got == 16 + prior.degrees_of_freedom > 16
+
+
+@pytest.mark.parametrize("variance", VARIANCES)
+@pytest.mark.parametrize("sizes", [[8, 9], [5, 6, 7]])
+def test_blocks_do_not_matter(
+    sizes: list[int], variance: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Constants and perfect separators in some blocks, none in others."""
+    X, codes = sample(sizes, p=40)
+    X[:, 3] = 0.1
+    X[:, 17] = 5.0 * codes
+    X[:, 18] = -2.0
+    want = contrasts_of(X, codes, VARIANCES[variance])
+    assert want.constant.nonzero()[0].tolist() == [3, 18]
+    monkeypatch.setattr(ebda.contrasts.over_blocks, "__defaults__", (5,))
+    got = contrasts_of(X, codes, VARIANCES[variance])
+    for name in ("z", "scale", "variance"):
+        np.testing.assert_allclose(
+            getattr(got, name), getattr(want, name), rtol=1e-12, err_msg=name
+        )
+    np.testing.assert_array_equal(got.constant, want.constant)
+
+
+def test_the_quick_way_of_a_block_without_constants_is_the_slow_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    X, codes = sample([6, 8, 5], p=30)
+    quick = contrasts_of(X, codes, moderated)
+    monkeypatch.setattr(ebda.contrasts, "any_rounding", lambda *_: True)
+    slow = contrasts_of(X, codes, moderated)
+    for name in ("z", "scale", "variance", "constant"):
+        np.testing.assert_array_equal(getattr(quick, name), getattr(slow, name))

@@ -503,3 +503,14 @@ def test_last_digits_and_order_of_the_values_change_no_bit(p: int) -> None:
     rng = np.random.default_rng(0)
     noisy = rng.permutation(z) * (1 + 1e-15 * rng.normal(size=p))
     assert DirichletProcess().fit(noisy).prior_ == prior
+
+
+@pytest.mark.parametrize(("p", "effect"), [(10**6, 2.5), (2 * 10**6, 3.1)])
+def test_an_idle_component_does_not_hold_up_the_fit(p: int, effect: float) -> None:
+    """It would die in a thousand steps; a merger ends it at once."""
+    z = np.random.default_rng(0).standard_normal(p)
+    z[: p // 50] += effect
+    fitted = DirichletProcess(max_iter=300).fit(z)
+    assert fitted.converged_
+    assert fitted.n_iter_ < 150
+    np.testing.assert_allclose(fitted.prior_.atoms, [0, effect], atol=0.05)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from ebda import EBClassifier
 from ebda.baselines import IndependenceRule
 from ebda.datasets import load_khan, make_factor_classes, make_two_class
 from ebda.linear_rule import LinearRule
+from ebda.moments import class_moments
 from ebda.priors import DiscretePrior
 from ebda.samples import Samples
 from ebda.selection import (
@@ -25,6 +27,7 @@ from ebda.selection import (
     Selection,
     assign_folds,
     combine,
+    moments_without,
     separation,
     weights,
 )
@@ -291,7 +294,11 @@ def test_one_candidate_alone_is_its_rule_in_other_units() -> None:
     odds = np.array([0.4])
     rule = rules[FOUR[1]]
     made = combine(
-        rules, selection([0, 1], 1.7), np.array([1.0, 0.6]), np.array([2.0, 0.3]), odds
+        rules.__getitem__,
+        selection([0, 1], 1.7),
+        np.array([1.0, 0.6]),
+        np.array([2.0, 0.3]),
+        odds,
     )
     share = 1.7 / (0.6 * rule.spread)
     np.testing.assert_allclose(made.coef, share * rule.coef)
@@ -306,11 +313,17 @@ def test_candidates_are_added_up_in_units_of_their_spread() -> None:
     }
     spread, zero = np.array([0.5, 2.0]), np.zeros(3)
     parts = [
-        combine(rules, selection(w, 1.0), spread, np.array([2.0, 0.3]), zero)
+        combine(
+            rules.__getitem__, selection(w, 1.0), spread, np.array([2.0, 0.3]), zero
+        )
         for w in ([1.0, 0.0], [0.0, 1.0])
     ]
     both = combine(
-        rules, selection([0.3, 0.7], 2.0), spread, np.array([2.0, 0.3]), zero
+        rules.__getitem__,
+        selection([0.3, 0.7], 2.0),
+        spread,
+        np.array([2.0, 0.3]),
+        zero,
     )
     np.testing.assert_allclose(both.coef, 0.6 * parts[0].coef + 1.4 * parts[1].coef)
     np.testing.assert_allclose(
@@ -613,3 +626,63 @@ def test_probabilities_are_calibrated(draw: Any, at_most: float) -> None:
     mean = {name: np.mean(values) for name, values in loss.items()}
     assert mean["default"] < at_most * mean["uncalibrated"]
     assert mean["default"] < 0.5 * mean["unshrunken"]
+
+
+# Moments without a fold
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    "folds",
+    [
+        [0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2],
+        [-1, 1, 2, 0, 1, -1, 0, 1, 2, 0, -1, 2],
+        [0, 1, 1, 0, 1, 1, 0, 0, 0, 1, 1, 0],
+        [-1, 3, 3, -1, 3, -1, 3, -1, -1, -1, -1, 3],
+        [3, 1, 9, 9, 1, 3, 3, 1, 9, 9, 1, 3],
+    ],
+    ids=["all held out", "some never", "two folds", "one fold", "gaps"],
+)
+def test_moments_without_a_fold_are_those_of_the_others(
+    folds: list[int], weighted: bool
+) -> None:
+    rng = np.random.default_rng(5)
+    # A large mean: subtracting the fold from the total would lose these digits.
+    X = rng.normal(1e6, 1e-2, size=(12, 7))
+    codes = np.arange(12) % 3
+    weight = rng.uniform(0.5, 3, 12) if weighted else np.ones(12)
+    fold = np.array(folds)
+    got = list(moments_without(Samples.of(X, codes, weight), fold, 3))
+    numbers = [f for f in np.unique(fold) if f >= 0]
+    assert len(got) == len(numbers)
+    for f, moments in zip(numbers, got, strict=True):
+        rest = fold != f
+        want = class_moments(X[rest], codes[rest], 3, weight[rest])
+        np.testing.assert_allclose(moments.counts, want.counts, rtol=1e-14)
+        np.testing.assert_allclose(moments.means, want.means, rtol=1e-13)
+        np.testing.assert_allclose(
+            moments.centred_squares, want.centred_squares, rtol=1e-6
+        )
+
+
+def test_candidates_are_asked_for_one_at_a_time() -> None:
+    """With very many features one rule is in memory, beside their sum."""
+    asked: list[Any] = []
+    alive: list[Any] = []
+
+    def rule_of(name: Any) -> LinearRule:
+        assert all(ref() is None for ref in alive)
+        asked.append(name)
+        rule = LinearRule(np.full((1, 6), float(len(asked))), np.zeros(1))
+        alive.append(weakref.ref(rule))
+        return rule
+
+    made = combine(
+        rule_of,
+        selection([0.5, 0.0, 0.25, 0.25], 1.0),
+        np.ones(4),
+        np.ones(4),
+        np.zeros(1),
+    )
+    assert asked == [FOUR[0], FOUR[2], FOUR[3]]
+    np.testing.assert_allclose(made.coef, 0.5 * 1 + 0.25 * 2 + 0.25 * 3)

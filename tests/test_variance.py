@@ -10,16 +10,20 @@ from scipy import stats
 from scipy.optimize import brentq
 from scipy.special import digamma, polygamma
 
+import ebda.variance
 from ebda.contrasts import class_contrasts
 from ebda.moments import ClassMoments, class_moments
 from ebda.variance import (
     MIN_SAMPLES,
+    ROUNDING,
     VARIANCES,
     VariancePrior,
+    any_rounding,
     moderated,
     pooled,
     trigamma_inverse,
     variance_prior,
+    weighted_median,
 )
 
 
@@ -269,3 +273,114 @@ def test_a_class_of_one_sample_is_no_obstacle_and_all_such_classes_are() -> None
     with pytest.raises(ValueError, match="every class has a single sample"):
         moderated(class_moments(X, np.arange(4), 4))
     assert MIN_SAMPLES.keys() == VARIANCES.keys()
+
+
+# Many variances, grouped
+
+
+def in_groups(patch: pytest.MonkeyPatch, from_: int) -> None:
+    patch.setattr(ebda.variance, "_MIN_GROUPED", from_)
+
+
+@pytest.mark.parametrize("d0", [3.0, 20.0, np.inf])
+@pytest.mark.parametrize("df", [3, 48])
+def test_grouped_variances_have_the_prior_of_all(
+    d0: float, df: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    s2 = drawn_variances(d0, 1e-3, df, 20_000, seed=df)
+    s2[:3] = 0.0  # and some that are none
+    in_groups(monkeypatch, len(s2) + 1)
+    exact = variance_prior(s2, df)
+    in_groups(monkeypatch, len(s2))
+    grouped = variance_prior(s2, df)
+    assert grouped != exact  # it was another way
+    # A variance at the border of the wild may fall on either side.
+    assert grouped.variance == pytest.approx(exact.variance, rel=3e-5)
+    # What matters is the weight of a feature's own variance.
+    shares = [df / (df + prior.degrees_of_freedom) for prior in (grouped, exact)]
+    assert shares[0] == pytest.approx(shares[1], rel=1e-3)
+    wild = [s2 > prior.wild_above for prior in (grouped, exact)]
+    border = wild[0] != wild[1]
+    assert np.count_nonzero(border) <= 3
+    np.testing.assert_allclose(
+        grouped.shrink(s2, df)[~border], exact.shrink(s2, df)[~border], rtol=2e-3
+    )
+
+
+def test_wild_variances_are_found_among_groups(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    s2 = drawn_variances(8.0, 1.0, 12, 5000, seed=1)
+    s2[:20] *= 1e6
+    in_groups(monkeypatch, 10**9)
+    exact = variance_prior(s2, 12)
+    in_groups(monkeypatch, 1)
+    grouped = variance_prior(s2, 12)
+    assert np.isfinite(exact.wild_above)
+    assert grouped.wild_above == pytest.approx(exact.wild_above, rel=0.01)
+    assert grouped.degrees_of_freedom == pytest.approx(
+        exact.degrees_of_freedom, rel=1e-3
+    )
+
+
+@pytest.mark.parametrize("s2", [[0.0] * 5, [0.0, 3.0, 0.0], [2.0] * 4])
+def test_groups_of_few_or_equal_variances(
+    s2: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exact = variance_prior(np.array(s2), 7)
+    in_groups(monkeypatch, 1)
+    grouped = variance_prior(np.array(s2), 7)
+    assert grouped.degrees_of_freedom == exact.degrees_of_freedom
+    assert grouped.variance == pytest.approx(exact.variance, rel=1e-12)
+
+
+def test_groups_hold_every_variance_at_their_mean(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng = np.random.default_rng(4)
+    s2 = np.append(np.exp(rng.uniform(-700, 700, 3000)), [0.0, 5e-324])
+    in_groups(monkeypatch, 1)
+    monkeypatch.setattr(ebda.variance.over_blocks, "__defaults__", (700,))
+    e, count = ebda.variance._log_variances(s2)
+    known = np.sort(np.log(s2[s2 >= np.finfo(float).tiny]))
+    assert count.sum() == len(known)
+    spread = np.repeat(np.sort(e), count[np.argsort(e)].astype(int))
+    np.testing.assert_allclose(spread, known, atol=0.002)
+    assert abs(count @ e / count.sum() - known.mean()) < 5e-7
+
+
+@given(
+    x=st.lists(st.integers(-4, 4), min_size=1, max_size=12),
+    seed=st.integers(0, 1000),
+)
+def test_the_weighted_median_is_that_of_repeated_values(
+    x: list[int], seed: int
+) -> None:
+    values = np.array(x, dtype=float)
+    count = np.random.default_rng(seed).integers(1, 5, len(x)).astype(float)
+    want = np.median(np.repeat(values, count.astype(int)))
+    assert weighted_median(values, count) == want
+
+
+@pytest.mark.parametrize("mean", [1.0, -1.0, 1e8, -1e-8])
+def test_a_quick_look_sees_what_may_be_rounding(mean: float) -> None:
+    border = (ROUNDING * abs(mean)) ** 2
+    means = np.array([[0.0, mean], [0.0, 0.0]])
+    assert any_rounding(means, np.array([1e20, border]))
+    assert any_rounding(means, np.array([border, 1e20]))
+    assert any_rounding(means, np.array([1e20, 0.0]))
+    assert not any_rounding(means, np.array([1e20, 1.001 * border]))
+    assert any_rounding(np.zeros((2, 1)), np.zeros(1))
+    assert any_rounding(means, np.array([1e20, np.nan]))
+
+
+def test_constants_in_one_block_leave_the_other_blocks_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ebda.variance.over_blocks, "__defaults__", (50,))
+    rng = np.random.default_rng(7)
+    X, codes = rng.normal(size=(20, 200)), np.arange(20) % 2
+    want = moderated(class_moments(X, codes, 2))
+    X = np.hstack([X, np.full((20, 60), 1 / 3)])
+    got = moderated(class_moments(X, codes, 2))
+    np.testing.assert_allclose(got.within[:200], want.within, rtol=1e-10)

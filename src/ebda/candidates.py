@@ -190,11 +190,20 @@ class Recipe:
         for name, shrinkage in self.candidates.items():
             key = (id(effects[name]), shrinkage.name, shrinkage.kappa)
             if key not in made:
-                made[key] = effects[name].rule(
-                    moments, prior, shrinkage.name, shrinkage.kappa, self.unbiased
-                )
+                made[key] = self.rule(name, effects, moments, prior)
             rules[name] = made[key]
         return rules
+
+    def rule(
+        self,
+        name: Name,
+        effects: dict[Name, Effects],
+        moments: ClassMoments,
+        prior: FloatArray,
+    ) -> LinearRule:
+        """The linear rule of one candidate."""
+        s = self.candidates[name]
+        return effects[name].rule(moments, prior, s.name, s.kappa, self.unbiased)
 
 
 def without_idle(effects: dict[Name, Effects]) -> dict[Name, Effects]:

@@ -244,17 +244,18 @@ class EBClassifier(MomentClassifier):
         self._say(f"choice of the rule\n{self.selection_}", start)
 
         reported = self._reported(effects)
+        rule_of = rules.__getitem__
         if compared is not None:
             recipe = recipe.only(self.selection_.used(reported))
             effects = recipe.effects(moments, contrasts, samples)
-            rules = recipe.rules(effects, moments, flat)
+            rule_of = partial(recipe.rule, effects=effects, moments=moments, prior=flat)
         self._keep(effects[reported])
         found = [getattr(e.covariance, "n_factors", 0) for e in effects.values()]
         self.n_factors_ = max(found)
         odds = log_odds(class_prior)
         if self.selection_.n_folds:
-            return combine(rules, self.selection_, spread, units, odds)
-        rule = rules[self.selection_.best]
+            return combine(rule_of, self.selection_, spread, units, odds)
+        rule = rule_of(self.selection_.best)
         return LinearRule(rule.coef, rule.intercept + odds)
 
     def _compared(

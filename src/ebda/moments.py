@@ -198,6 +198,9 @@ def _tiled_moments(
 ) -> None:
     def part(cols: slice) -> None:
         tile = X[rows, cols].astype(np.float64, order="C", copy=False)
+        if tile.shape[1] == 1:
+            # NumPy adds up a lone column in another order: here it has company.
+            tile = np.repeat(tile, 2, axis=1)
         with np.errstate(over="ignore", invalid="ignore"):
             _tile_moments(tile, bounds, weight, into, cols)
 
@@ -218,6 +221,7 @@ def _tile_moments(
     cols: slice,
 ) -> None:
     """Write the moments of a tile sorted by class; the tile is overwritten."""
+    width = cols.stop - cols.start
     for k, count in enumerate(into.counts):
         if count <= 0:
             continue
@@ -238,11 +242,11 @@ def _tile_moments(
             squares = np.einsum("i,ij,ij->j", w, part, part)
         # The residuals sum to the rounding error of the mean: put it back.
         rest /= count
-        into.means[k, cols] = mean + rest
+        into.means[k, cols] = (mean + rest)[:width]
         rest *= rest
         rest *= count
         squares -= rest
-        into.centred_squares[k, cols] = np.maximum(squares, 0.0)
+        into.centred_squares[k, cols] = np.maximum(squares, 0.0)[:width]
 
 
 def _sparse_moments(

@@ -34,6 +34,7 @@ from ebda.candidates import Name, Recipe
 from ebda.linear_rule import LinearRule
 from ebda.moments import ClassMoments, merge_all
 from ebda.samples import Samples
+from ebda.threads import over_blocks
 
 N_FOLDS = 10
 # Fewer held-out samples than this tell too little to choose by.
@@ -175,7 +176,6 @@ def held_out_scores(
 ) -> HeldOut:
     """Fit the candidates without each fold, and score the fold.
 
-    The moments of the folds are summed once and added up without each fold in turn.
     `run` calls a function for each of a list of arguments, perhaps in parallel.
     """
     numbers = [f for f in np.unique(folds) if f >= 0]
@@ -203,9 +203,10 @@ def moments_without(
     of_folds = samples.moments_by(group, len(used), n_classes)
     before = of_folds.pop(0) if (folds < 0).any() else None
     after = list(accumulate(reversed(of_folds[1:]), ClassMoments.merge))
-    for fold in of_folds:
+    while of_folds:
         parts = [part for part in (before, after.pop() if after else None) if part]
         yield merge_all(parts)
+        fold = of_folds.pop(0)  # what was used makes room
         before = fold if before is None else before.merge(fold)
 
 
@@ -372,7 +373,7 @@ def _preferred(names: list[Name]) -> int:
 
 
 def combine(
-    rules: dict[Name, LinearRule],
+    rule_of: Callable[[Name], LinearRule],
     selection: Selection,
     spread: FloatArray,
     units: FloatArray,
@@ -382,8 +383,9 @@ def combine(
 
     Parameters
     ----------
-    rules : dict
-        The rules of those candidates that have any weight.
+    rule_of : callable
+        The rule of a candidate; asked once for each that has any weight. With very
+        many features it is made then, so that one is in memory at a time.
     selection : Selection
         Their weights, and the slope.
     spread : ndarray
@@ -401,10 +403,23 @@ def combine(
     ):
         if w == 0:
             continue
-        rule = rules[name]
         share = selection.slope * w / (s * unit)
-        part = share * rule.coef
-        coef = part if coef is None else coef + part
+        rule = rule_of(name)
+        coef = _added(coef, share, rule.coef)
         intercept += share * rule.intercept
+        del rule  # before the next is made
     assert coef is not None
     return LinearRule(coef, intercept)
+
+
+def _added(total: FloatArray | None, share: float, coef: FloatArray) -> FloatArray:
+    """``total + share * coef``, in the place of the total."""
+    if total is None:
+        return share * coef
+    into = total
+
+    def part(cols: slice) -> None:
+        into[:, cols] += share * coef[:, cols]
+
+    over_blocks(part, coef.shape[1])
+    return into

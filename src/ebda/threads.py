@@ -50,13 +50,14 @@ def one_blas_thread() -> AbstractContextManager[object]:
 def available(n_jobs: int | None) -> int:
     """Threads that a pass may use.
 
-    Those of `n_jobs`, as joblib counts; for None all cores, unless a
-    ``joblib.parallel_config``, ``OMP_NUM_THREADS`` or threadpoolctl says less, and one
-    inside of somebody else's parallel loop.
+    Those of `n_jobs`, as joblib counts, and no more than there are cores; for None all
+    cores, unless a ``joblib.parallel_config``, ``OMP_NUM_THREADS`` or threadpoolctl
+    says less, and one inside of somebody else's parallel loop.
     """
     backend, configured = get_active_backend()
-    if n_jobs is not None or configured not in (None, 1):
-        return int(effective_n_jobs(n_jobs))
+    if n_jobs is not None or configured is not None:
+        # The workers of a cluster are no threads of this machine.
+        return min(int(effective_n_jobs(n_jobs)), max(1, int(cpu_count())))
     if getattr(backend, "nesting_level", 0):
         return 1
     # What OpenMP may use says what the user and threadpoolctl allow.

@@ -51,6 +51,8 @@ _START_CELL = 0.5
 _START_ZERO = 0.9
 # Components this far apart in order of location are tried for merging.
 _MERGE_REACH = 3
+# Steps of the last climb after which mergers are tried again; more each time.
+_MERGE_AFTER = 25
 # Points of the path that an extrapolation combines.
 _MEMORY = 10
 # Relative gain of the bound at which to look for mergers and births.
@@ -374,10 +376,17 @@ def _climb(
     while changed:
         done = ascent.climb(ascent.gain(_LOOSE), max_iter)
         changed = done and (ascent.merge() or ascent.birth(ascent.gain(_LOOSE)))
+    patience = _MERGE_AFTER
     while done:
-        done = ascent.climb(ascent.gain(tol), max_iter)
+        # A component that nothing needs dies slowly: mergers do not wait for that.
+        settled = ascent.climb(
+            ascent.gain(tol), min(len(ascent.bounds) + patience, max_iter)
+        )
         if not ascent.merge():
-            break
+            if settled:
+                break
+            patience *= 2
+        done = len(ascent.bounds) <= max_iter
     return ascent, done
 
 

@@ -1,0 +1,279 @@
+"""Rules compared on a part of the features: which part, and that it does no harm."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.metrics import log_loss
+
+import ebda.classifier
+from ebda import EBClassifier
+from ebda.candidates import Recipe
+from ebda.contrasts import Contrasts, by_hash
+from ebda.datasets import make_factor_classes, make_two_class
+from ebda.samples import Samples
+
+PART = 300
+ATTRIBUTES = ("coef_", "intercept_", "z_", "posterior_mean_", "prob_zero_")
+
+
+@pytest.fixture
+def compared(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Compare on few features; how many each comparison had."""
+    monkeypatch.setattr(ebda.classifier, "LEAST_COMPARED", PART)
+    monkeypatch.setattr(ebda.classifier, "MOST_COMPARED", PART)
+    return counted(monkeypatch)
+
+
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    sizes: list[int] = []
+    select = ebda.classifier.select
+
+    def counting(recipe: Recipe, samples: Samples, *rest: Any) -> Any:
+        sizes.append(samples.X.shape[1])
+        return select(recipe, samples, *rest)
+
+    monkeypatch.setattr(ebda.classifier, "select", counting)
+    return sizes
+
+
+def data(factors: bool = False, n: tuple[int, ...] = (24, 20), p: int = 1500) -> Any:
+    rng = np.random.default_rng(8)
+    y = np.repeat(np.arange(len(n)), n)
+    X = rng.normal(size=(len(y), p)) * rng.uniform(0.5, 2, p)
+    if factors:
+        X += rng.normal(size=(len(y), 2)) @ rng.normal(size=(2, p))
+    for k in range(1, len(n)):
+        X[y == k, 100 * k : 100 * k + 100] += 1.0
+    order = rng.permutation(len(y))
+    return X[order], y[order]
+
+
+def assert_same_model(got: EBClassifier, want: EBClassifier, rtol: float) -> None:
+    for name in ATTRIBUTES:
+        a, b = getattr(got, name), getattr(want, name)
+        atol = rtol * np.abs(b).max()
+        np.testing.assert_allclose(a, b, rtol=rtol, atol=atol, err_msg=name)
+    np.testing.assert_allclose(got.selection_.weight, want.selection_.weight)
+
+
+@pytest.mark.parametrize("factors", [False, True])
+@pytest.mark.parametrize("n", [(24, 20), (14, 15, 16)])
+def test_the_order_of_the_features_does_not_matter(
+    n: tuple[int, ...], factors: bool, compared: list[int]
+) -> None:
+    X, y = data(factors, n)
+    order = np.random.default_rng(1).permutation(X.shape[1])
+    want, got = EBClassifier().fit(X, y), EBClassifier().fit(X[:, order], y)
+    assert compared == [PART, PART]
+    back = np.argsort(order)
+    for name in ATTRIBUTES:
+        a, b = getattr(got, name), getattr(want, name)
+        a = a if name == "intercept_" else a[..., back]
+        np.testing.assert_allclose(
+            a, b, rtol=1e-10, atol=1e-10 * np.abs(b).max(), err_msg=name
+        )
+
+
+@pytest.mark.parametrize("factors", [False, True])
+def test_a_stream_of_batches_gives_the_model_of_one_fit(
+    factors: bool, compared: list[int]
+) -> None:
+    X, y = data(factors)
+    want = EBClassifier().fit(X, y)
+    got = EBClassifier()
+    for rows in np.array_split(np.arange(len(y)), 3):
+        got.partial_fit(X[rows], y[rows], classes=[0, 1])
+    assert compared[-1] == PART
+    assert_same_model(got, want, 1e-8)
+
+
+@pytest.mark.parametrize("convert", [sparse.csr_array, sparse.csc_matrix])
+def test_sparse_data_give_the_model_of_dense_data(
+    convert: Any, compared: list[int]
+) -> None:
+    X, y = data()
+    X = np.where(np.abs(X) < 0.5, 0.0, X)
+    want, got = EBClassifier().fit(X, y), EBClassifier().fit(convert(X), y)
+    assert compared == [PART, PART]
+    assert_same_model(got, want, 1e-8)
+
+
+def split(name: str, seed: int) -> Any:
+    if name == "factors":
+        sim = make_factor_classes(n_features=2000, random_state=seed)
+        return sim.data, sim.target, sim.test_data, sim.test_target
+    two = make_two_class(230, 2000, 200, 0.5, random_state=seed)
+    train = np.arange(460) % 230 < 30
+    return (
+        two.data[train],
+        two.target[train],
+        two.data[~train],
+        two.target[~train],
+    )
+
+
+@pytest.mark.parametrize("name", ["independent", "factors"])
+def test_a_part_of_the_features_tells_the_rule_and_its_slope(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The slope is for rules in units of the spread they have on the part compared.
+
+    Without these units decisions would be four times as large; in units of the spread
+    on all features they would be too small, and the log-loss a fifth larger.
+    """
+    sizes = counted(monkeypatch)
+    decision, loss = [], []
+    for seed in range(3):
+        X, y, fresh, labels = split(name, seed)
+        models = []
+        for most in (2000, 1000):
+            monkeypatch.setattr(ebda.classifier, "LEAST_COMPARED", most)
+            monkeypatch.setattr(ebda.classifier, "MOST_COMPARED", most)
+            models.append(EBClassifier().fit(X, y))
+        whole, part = models
+        assert sizes[-2:] == [2000, 1000]
+        # The same classes but for a few on the border.
+        error = [np.mean(m.predict(fresh) != labels) for m in models]
+        assert error[1] < error[0] + 0.03
+        size = [np.abs(m.decision_function(fresh)).mean() for m in (part, whole)]
+        decision.append(np.log(size[0] / size[1]))
+        losses = [log_loss(labels, m.predict_proba(fresh)) for m in (part, whole)]
+        loss.append(np.log(losses[0] / losses[1]))
+    # As sure as the comparison of all features would make it, and as well calibrated.
+    assert 0.7 < np.exp(np.mean(decision)) < 1.5
+    assert np.exp(np.mean(loss)) < 1.1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"covariance": "diagonal", "shrinkage": "mean"},
+        {"covariance": "factor", "shrinkage": "sparse"},
+        {"covariance": "neighbours", "shrinkage": "mean"},
+    ],
+)
+def test_a_single_rule_is_fitted_as_ever(
+    arguments: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, y = data(factors=True)
+    want = EBClassifier(**arguments).fit(X, y)
+    monkeypatch.setattr(ebda.classifier, "LEAST_COMPARED", PART)
+    monkeypatch.setattr(ebda.classifier, "MOST_COMPARED", PART)
+    monkeypatch.setattr(ebda.classifier, "by_hash", lambda *_: pytest.fail("a part"))
+    got = EBClassifier(**arguments).fit(X, y)
+    for name in ATTRIBUTES:
+        np.testing.assert_array_equal(getattr(got, name), getattr(want, name))
+
+
+def test_as_many_features_as_are_compared_are_all_compared(
+    compared: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, y = data(p=PART)
+    got = EBClassifier().fit(X, y)
+    monkeypatch.setattr(ebda.classifier, "LEAST_COMPARED", PART + 1)
+    assert_same_model(EBClassifier().fit(X, y), got, 0.0)
+    assert compared == [PART, PART]
+
+
+def test_many_samples_are_compared_on_fewer_features(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sizes = counted(monkeypatch)
+    monkeypatch.setattr(ebda.classifier, "LEAST_COMPARED", 50)
+    monkeypatch.setattr(ebda.classifier, "MOST_COMPARED", 1000)
+    monkeypatch.setattr(ebda.classifier, "_COMPARED_VALUES", 44 * 400)
+    X, y = data()
+    EBClassifier().fit(X, y)
+    EBClassifier().fit(np.repeat(X, 2, axis=0), np.repeat(y, 2))
+    monkeypatch.setattr(ebda.classifier, "_COMPARED_VALUES", 44)
+    EBClassifier().fit(X, y)
+    assert sizes == [400, 200, 50]
+
+
+def test_without_folds_the_usual_rule_is_that_of_all_features(
+    compared: list[int],
+) -> None:
+    """Eight samples are too few to compare rules by."""
+    X, y = data(n=(4, 4))
+    model = EBClassifier().fit(X, y)
+    assert compared == [PART]
+    assert model.selection_.n_folds == 0
+    covariance, shrinkage = model.selection_.best
+    want = EBClassifier(covariance=covariance, shrinkage=shrinkage).fit(X, y)
+    np.testing.assert_allclose(model.coef_, want.coef_, rtol=1e-10)
+    np.testing.assert_allclose(model.intercept_, want.intercept_, rtol=1e-10)
+
+
+def test_rules_that_rest_on_order_are_not_compared_on_a_part(
+    compared: list[int],
+) -> None:
+    rng = np.random.default_rng(0)
+    X = np.cumsum(rng.normal(size=(40, 1200)), axis=1)  # neighbours are alike
+    X -= X.mean(axis=1, keepdims=True)
+    y = np.arange(40) % 2
+    X[y == 1, 300:600] += 2.0
+    model = EBClassifier().fit(X, y)
+    assert compared == [PART]
+    assert "neighbours" not in {c for c, _ in model.selection_.candidates}
+    # Asked for by name it stays.
+    model = EBClassifier(covariance="neighbours").fit(X, y)
+    assert {c for c, _ in model.selection_.candidates} == {"neighbours"}
+
+
+# Which part
+
+
+def contrasts(variance: np.ndarray) -> Contrasts:
+    p = len(variance)
+    nothing = np.zeros((1, p))
+    weights = np.array([[0.0, 1.0]])
+    return Contrasts(
+        nothing, nothing, weights, weights[:, ::-1], variance, np.zeros(p, dtype=bool)
+    )
+
+
+@pytest.mark.parametrize("size", [1, 17, 500, 999, 1000])
+def test_the_part_has_the_size_asked_for_and_no_feature_twice(size: int) -> None:
+    got = by_hash(contrasts(np.random.default_rng(0).exponential(size=1000)), size)
+    assert len(got) == size
+    assert (np.diff(got) > 0).all()
+    assert got.min() >= 0
+    assert got.max() < 1000
+
+
+def test_the_part_is_that_of_any_order_and_of_any_last_digits() -> None:
+    rng = np.random.default_rng(1)
+    variance = np.exp(rng.normal(scale=3, size=5000))
+    want = set(variance[by_hash(contrasts(variance), 700)])
+    order = rng.permutation(5000)
+    assert set(variance[order][by_hash(contrasts(variance[order]), 700)]) == want
+    noisy = variance * (1 + 1e-14 * rng.uniform(-1, 1, 5000))
+    assert (noisy != variance).any()
+    assert set(variance[by_hash(contrasts(noisy), 700)]) == want
+
+
+def test_the_part_is_as_if_drawn_at_random() -> None:
+    rng = np.random.default_rng(2)
+    variance = np.sort(rng.exponential(size=20_000))
+    chosen = by_hash(contrasts(variance), 2000)
+    # Neither large nor small variances are preferred: the ranks are uniform.
+    share = np.histogram(chosen, bins=10, range=(0, 20_000))[0]
+    assert share.min() > 140
+    assert share.max() < 260
+    # Nor are neighbours taken together.
+    assert np.mean(np.diff(chosen) == 1) < 0.2
+
+
+def test_ties_fill_the_part_as_far_as_there_is_room() -> None:
+    assert by_hash(contrasts(np.full(100, 2.0)), 30).tolist() == list(range(30))
+    variance = np.repeat(np.random.default_rng(3).exponential(size=40), 25)
+    for size in (1, 30, 260, 1000):
+        chosen = by_hash(contrasts(variance), size)
+        assert len(set(chosen.tolist())) == size
+        # Whole groups but for one.
+        _, members = np.unique(variance[chosen], return_counts=True)
+        assert np.count_nonzero(members < 25) == (size % 25 > 0)

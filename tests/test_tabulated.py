@@ -1,0 +1,193 @@
+"""The table of the posterior: as exact as it says, and not used where it is not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import ebda.posterior
+from ebda import tabulated
+from ebda.priors import DirichletProcess, DiscretePrior
+from ebda.tabulated import ends, fits, interpolate
+
+# What the module states: error in units of the noise, for priors of real data.
+STATED = 1e-8
+SUMMARIES = ("mean", "prob_zero", "sd")
+
+
+@pytest.fixture
+def eager(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table for any number of values."""
+    monkeypatch.setattr(tabulated, "LARGE", 1)
+
+
+def priors() -> dict[str, DiscretePrior]:
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=20_000)
+    z[:900] += rng.normal(scale=2.5, size=900)
+    z[900:1200] += 4
+    many = np.sort(rng.normal(scale=3, size=19))
+    return {
+        "null": DiscretePrior([0.0], [1.0]),
+        "two": DiscretePrior([0.0, 4.0], [0.95, 0.05]),
+        "rare": DiscretePrior([-6.0, 0.0, 5.0], [1e-6, 1 - 2e-6, 1e-6]),
+        "close": DiscretePrior([-0.02, 0.0, 0.01], [0.3, 0.4, 0.3]),
+        "no zero": DiscretePrior([-1.0, 2.0], [0.5, 0.5]),
+        "many": DiscretePrior(np.append(0.0, many), np.append(0.6, np.full(19, 0.02))),
+        "fitted": DirichletProcess().fit(z).prior_,
+    }
+
+
+def exact(prior: DiscretePrior, z: np.ndarray, scale: float) -> dict[str, np.ndarray]:
+    """By Bayes' formula, from logarithms, all atoms at once."""
+    log_w = np.log(prior.weights) - 0.5 * ((z[:, None] - prior.atoms) / scale) ** 2
+    w = np.exp(log_w - log_w.max(axis=1, keepdims=True))
+    w /= w.sum(axis=1, keepdims=True)
+    mean = w @ prior.atoms
+    variance = np.einsum("kt,kt->k", w, (prior.atoms - mean[:, None]) ** 2)
+    return {
+        "mean": mean,
+        "prob_zero": w @ (prior.atoms == 0).astype(float),
+        "sd": np.sqrt(variance),
+    }
+
+
+@pytest.mark.usefixtures("eager")
+@pytest.mark.parametrize("name", priors())
+@pytest.mark.parametrize("scale", [1.0, 0.3, 20.0])
+def test_the_table_is_as_exact_as_stated(name: str, scale: float) -> None:
+    prior = priors()[name].rescale(scale)
+    z = scale * np.random.default_rng(1).uniform(-12, 12, 20_000)
+    posterior = prior.posterior(z, scale)
+    want = exact(prior, z, scale)
+    assert posterior._ends == (z.min(), z.max())  # type: ignore[attr-defined]
+    np.testing.assert_allclose(posterior.mean, want["mean"], atol=STATED * scale)
+    np.testing.assert_allclose(posterior.prob_zero, want["prob_zero"], atol=STATED)
+    # Of the square, so that the error near sd = 0 is the root of it.
+    np.testing.assert_allclose(
+        posterior.sd**2, want["sd"] ** 2, atol=20 * STATED * scale**2
+    )
+    assert posterior.prob_zero.min() >= 0
+    assert posterior.prob_zero.max() <= 1
+    # It is a table: the exact formula gives other last digits.
+    assert len(prior.atoms) == 1 or (posterior.mean != want["mean"]).any()
+
+
+@pytest.mark.usefixtures("eager")
+def test_values_far_out_are_as_exact() -> None:
+    prior = DiscretePrior([0.0, 900.0, 1000.0], [0.9, 0.05, 0.05])
+    z = np.linspace(-1000, 1100, 5001)
+    got = prior.posterior(z)
+    want = exact(prior, z, 1.0)
+    assert got._ends is not None  # type: ignore[attr-defined]
+    # A step of 1000 in mean over a hundredth of the noise: relative to the atoms.
+    np.testing.assert_allclose(got.mean, want["mean"], atol=0.2)
+    away = np.abs(z - 450) > 2
+    away &= np.abs(z - 950) > 2
+    np.testing.assert_allclose(got.mean[away], want["mean"][away], atol=1e-9)
+
+
+def test_few_values_are_exact() -> None:
+    prior = priors()["many"]
+    z = np.random.default_rng(2).normal(size=500)
+    posterior = prior.posterior(z)
+    assert posterior._ends is None  # type: ignore[attr-defined]
+    want = exact(prior, z, 1.0)
+    for name in SUMMARIES:
+        np.testing.assert_allclose(getattr(posterior, name), want[name], atol=1e-13)
+
+
+def test_a_table_is_for_many_values_of_one_scale(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(tabulated, "LARGE", 100)
+    z = np.linspace(-3, 5, 100)
+    one = np.broadcast_to(1.0, z.shape)
+    assert fits(z, one) == (-3.0, 5.0)
+    assert fits(z.reshape(4, 25), np.broadcast_to(1.0, (4, 25))) == (-3.0, 5.0)
+    assert fits(z[:-1], one[:-1]) is None  # few
+    assert fits(z, np.ones(100)) is None  # a scale each, were they all the same
+    wide = np.append(z[:-1], 1e6)
+    assert fits(wide, one) is None  # too wide for the nodes
+    assert fits(wide, np.broadcast_to(1e4, z.shape)) == (-3.0, 1e6)
+
+
+@pytest.mark.usefixtures("eager")
+@pytest.mark.parametrize("kind", ["wide", "mixed"])
+def test_wide_ranges_and_mixed_scales_fall_back_to_the_exact_formula(
+    kind: str,
+) -> None:
+    prior = priors()["two"]
+    rng = np.random.default_rng(3)
+    z = rng.normal(size=400)
+    scale = np.ones(400) if kind == "wide" else rng.uniform(0.5, 2, 400)
+    if kind == "wide":
+        z[0] = 1e7
+    posterior = prior.posterior(z, 1.0 if kind == "wide" else scale)
+    assert posterior._ends is None  # type: ignore[attr-defined]
+    for s in np.unique(scale):
+        of_it = scale == s
+        want = exact(prior, z[of_it], s)
+        for name in SUMMARIES:
+            np.testing.assert_allclose(
+                getattr(posterior, name)[of_it], want[name], atol=1e-12
+            )
+
+
+@pytest.mark.usefixtures("eager")
+def test_rows_keep_their_shape() -> None:
+    prior = priors()["two"]
+    z = np.random.default_rng(4).normal(size=(3, 200))
+    got = prior.posterior(z)
+    assert got.mean.shape == got.sd.shape == got.prob_zero.shape == (3, 200)
+    np.testing.assert_array_equal(
+        got.mean[1],
+        prior.posterior(z)._expectation(  # type: ignore[attr-defined]
+            prior.atoms
+        )[1],
+    )
+    np.testing.assert_allclose(got.mean.ravel(), exact(prior, z.ravel(), 1.0)["mean"])
+
+
+def test_cubics_pass_through_a_cubic() -> None:
+    z = np.random.default_rng(5).uniform(-2, 3, 1000)
+    got = interpolate(lambda x: (x**3 - 2 * x, 3 * x**2 - 2), z, 0.7, z.min(), z.max())
+    np.testing.assert_allclose(got, z**3 - 2 * z, atol=1e-12)
+
+
+def test_the_ends_may_be_nodes_or_equal() -> None:
+    z = np.array([-1.0, 0.0, 1.0])
+    for values in (z, np.zeros(3), np.full(3, 1 / 128)):
+        got = interpolate(
+            lambda x: (np.sin(x), np.cos(x)), values, 1.0, values.min(), values.max()
+        )
+        np.testing.assert_allclose(got, np.sin(values), atol=1e-14)
+
+
+def test_the_error_falls_with_the_fourth_power_of_the_step() -> None:
+    """As of Hermite's cubics: h^4 / 384 of the fourth derivative."""
+    z = np.linspace(0, 3, 4001)
+    error = [
+        np.abs(
+            interpolate(lambda x: (np.sin(x), np.cos(x)), z, s, 0.0, 3.0) - np.sin(z)
+        ).max()
+        for s in (32.0, 16.0)
+    ]
+    assert error[0] / error[1] == pytest.approx(16, rel=0.1)
+    assert error[0] == pytest.approx(0.25**4 / 384, rel=0.1)
+
+
+def test_ends_are_those_of_all_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    z = np.arange(10.0)
+    monkeypatch.setattr(tabulated.over_blocks, "__defaults__", (3,))
+    for shift in range(10):
+        assert ends(np.roll(z, shift)) == (0.0, 9.0)
+    assert np.isnan(ends(np.array([1.0, 2.0, 3.0, np.nan, 0.0]))).all()
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_values_that_are_not_finite_are_refused_with_their_place(bad: float) -> None:
+    z = np.zeros(10)
+    z[7] = bad
+    with pytest.raises(ValueError, match="at position 7"):
+        ebda.posterior.finite_values(z)

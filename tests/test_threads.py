@@ -1,0 +1,219 @@
+"""Threads: blocks in order, limits respected, and not a bit of difference."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import sklearn.utils  # noqa: F401  # its OpenMP is what limits are read from
+from hypothesis import given
+from hypothesis import strategies as st
+from joblib import Parallel, delayed, parallel_config
+from threadpoolctl import threadpool_info, threadpool_limits
+
+import ebda.classifier
+import ebda.compiled
+import ebda.tabulated
+import ebda.threads
+from ebda import EBClassifier
+from ebda.threads import allow_threads, available, one_blas_thread, over_blocks
+
+CORES = 6
+
+
+@pytest.fixture
+def six_cores(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A machine of six cores on which nothing limits OpenMP."""
+    monkeypatch.setattr(ebda.threads, "cpu_count", lambda: CORES)
+    ebda.threads._libraries.cache_clear()
+    with threadpool_limits(CORES, user_api="openmp"):
+        yield
+    ebda.threads._libraries.cache_clear()
+
+
+def bounds(cols: slice) -> tuple[int, int]:
+    return cols.start, cols.stop
+
+
+@given(
+    size=st.integers(0, 60), block=st.integers(1, 70), n_jobs=st.sampled_from([1, 2, 5])
+)
+def test_blocks_of_any_size_cover_the_range_in_order(
+    size: int, block: int, n_jobs: int
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ebda.threads, "cpu_count", lambda: CORES)
+        with allow_threads(n_jobs):
+            got = over_blocks(bounds, size, block)
+    covered = [i for start, stop in got for i in range(start, stop)]
+    assert covered == list(range(size))
+    assert all(stop - start == block for start, stop in got[:-1])
+
+
+@pytest.mark.usefixtures("six_cores")
+def test_blocks_run_side_by_side_and_come_back_in_order() -> None:
+    together = threading.Barrier(3)
+
+    def part(cols: slice) -> int:
+        together.wait(timeout=10)  # nobody gets past it alone
+        time.sleep(0.02 * (3 - cols.start))  # the first is the last to be done
+        return cols.start
+
+    with allow_threads(3):
+        assert over_blocks(part, 3, 1) == [0, 1, 2]
+
+
+def test_without_leave_there_is_one_thread() -> None:
+    here = threading.get_ident()
+    assert set(over_blocks(lambda cols: threading.get_ident(), 8, 2)) == {here}
+    with allow_threads(1):
+        assert set(over_blocks(lambda cols: threading.get_ident(), 8, 2)) == {here}
+
+
+@pytest.mark.usefixtures("six_cores")
+def test_leave_ends_with_its_block() -> None:
+    here = threading.get_ident()
+    with pytest.raises(KeyError), allow_threads(4):
+        raise KeyError
+    assert set(over_blocks(lambda cols: threading.get_ident(), 8, 2)) == {here}
+
+
+@pytest.mark.usefixtures("six_cores")
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_exceptions_come_through(n_jobs: int) -> None:
+    def part(cols: slice) -> None:
+        if cols.start == 4:
+            raise ZeroDivisionError("block 4")
+
+    with allow_threads(n_jobs), pytest.raises(ZeroDivisionError, match="block 4"):
+        over_blocks(part, 10, 2)
+
+
+# How many
+
+
+@pytest.mark.usefixtures("six_cores")
+def test_n_jobs_counts_as_joblib_does() -> None:
+    assert [available(n) for n in (None, 1, 3, 100)] == [CORES, 1, 3, CORES]
+    # joblib counts the cores itself; all but none is no more than there are.
+    assert 1 <= available(-1) <= CORES
+    with pytest.raises(ValueError, match="n_jobs"):
+        available(0)
+
+
+@pytest.mark.usefixtures("six_cores")
+@pytest.mark.parametrize("n_jobs", [1, 2, 4])
+def test_the_configuration_of_joblib_is_respected(n_jobs: int) -> None:
+    with parallel_config(n_jobs=n_jobs):
+        assert available(None) == n_jobs
+        assert available(3) == 3  # said last, and closer to the fit
+    with parallel_config("threading", n_jobs=n_jobs):
+        assert available(None) == n_jobs
+    assert available(None) == CORES
+
+
+@pytest.mark.usefixtures("six_cores")
+def test_limits_of_threadpoolctl_are_respected() -> None:
+    with threadpool_limits(2):
+        assert available(None) == 2
+        assert available(3) == 3
+    with threadpool_limits(1, user_api="openmp"):
+        assert available(None) == 1
+    with threadpool_limits(1, user_api="blas"):  # says nothing about other work
+        assert available(None) == CORES
+
+
+@pytest.mark.usefixtures("six_cores")
+def test_inside_of_a_parallel_loop_there_is_one_thread() -> None:
+    jobs = Parallel(n_jobs=2, prefer="threads")(
+        delayed(available)(None) for _ in range(4)
+    )
+    assert jobs == [1] * 4
+    # A loop of one job at a time leaves the cores to it.
+    assert Parallel(n_jobs=1)(delayed(available)(None) for _ in range(2)) == [CORES] * 2
+
+
+@pytest.mark.usefixtures("six_cores")
+def test_the_workers_of_a_cluster_are_no_threads_here(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ebda.threads, "effective_n_jobs", lambda n_jobs: 400)
+    with parallel_config(n_jobs=-1):
+        assert available(None) == CORES
+
+
+def test_one_blas_thread_is_for_the_time_of_the_block_only() -> None:
+    def blas() -> list[int]:
+        return [x["num_threads"] for x in threadpool_info() if x["user_api"] == "blas"]
+
+    with threadpool_limits(2, user_api="blas"):
+        before = blas()
+        assert before
+        with one_blas_thread():
+            assert set(blas()) == {1}
+        assert blas() == before
+
+
+# Whole fits
+
+
+ATTRIBUTES = ("coef_", "intercept_", "z_", "posterior_mean_", "prob_zero_")
+
+
+def data(n: tuple[int, ...], factors: bool) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(3)
+    y = np.repeat(np.arange(len(n)), n)
+    X = rng.normal(size=(len(y), 1200)).astype(np.float32)
+    if factors:
+        X += (rng.normal(size=(len(y), 2)) @ rng.normal(size=(2, 1200))).astype("f4")
+    X[y == 1, :60] += 1.0
+    return X, y
+
+
+@pytest.mark.usefixtures("six_cores")
+@pytest.mark.parametrize(
+    ("n", "factors", "arguments"),
+    [
+        ((16, 14), False, {"covariance": "diagonal", "shrinkage": "mean"}),
+        ((16, 14), False, {}),
+        ((12, 14), True, {}),
+        ((9, 12, 10), False, {"variance": "pooled"}),
+    ],
+    ids=["diagonal", "default", "factors", "three classes"],
+)
+def test_n_jobs_changes_no_bit_of_a_fit(
+    n: tuple[int, ...],
+    factors: bool,
+    arguments: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    X, y = data(n, factors)
+    # Small data in many blocks, and through the compiled loop.
+    monkeypatch.setattr(over_blocks, "__defaults__", (200,))
+    monkeypatch.setattr(ebda.compiled, "LARGE", 1)
+    monkeypatch.setattr(ebda.tabulated, "LARGE", 300)
+    monkeypatch.setattr(ebda.classifier, "LEAST_COMPARED", 500)
+    monkeypatch.setattr(ebda.classifier, "MOST_COMPARED", 500)
+    used = set()
+    pool = ebda.threads.ThreadPoolExecutor
+
+    def counted(threads: int) -> Any:
+        used.add(threads)
+        return pool(threads)
+
+    monkeypatch.setattr(ebda.threads, "ThreadPoolExecutor", counted)
+    models = [EBClassifier(n_jobs=j, **arguments).fit(X, y) for j in (1, 2, None)]
+    assert max(used) > 2  # the third fit did use more threads
+    assert 2 in used
+    for model in models[1:]:
+        for name in ATTRIBUTES:
+            np.testing.assert_array_equal(
+                getattr(model, name), getattr(models[0], name), err_msg=name
+            )
+        np.testing.assert_array_equal(
+            model.predict_proba(X), models[0].predict_proba(X)
+        )
