@@ -106,7 +106,8 @@ def test_a_table_is_for_many_values_of_one_scale(
     assert fits(z, one) == (-3.0, 5.0)
     assert fits(z.reshape(4, 25), np.broadcast_to(1.0, (4, 25))) == (-3.0, 5.0)
     assert fits(z[:-1], one[:-1]) is None  # few
-    assert fits(z, np.ones(100)) is None  # a scale each, were they all the same
+    assert fits(z, np.ones(100)) == (-3.0, 5.0)  # as a model file brings it back
+    assert fits(z, np.linspace(1, 2, 100)) is None  # a scale each
     wide = np.append(z[:-1], 1e6)
     assert fits(wide, one) is None  # too wide for the nodes
     assert fits(wide, np.broadcast_to(1e4, z.shape)) == (-3.0, 1e6)
