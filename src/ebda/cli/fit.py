@@ -21,6 +21,7 @@ from ebda.inputs import Table, match_features, read
 from ebda.inputs.blocks import shown
 from ebda.inputs.labels import align
 from ebda.inputs.matching import by_name
+from ebda.inputs.on_disk import is_large, open_table
 from ebda.inputs.values import medians
 from ebda.priors import PRIORS
 from ebda.shrinkage import SHRINKAGES
@@ -70,6 +71,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="features to list (default: %(default)s)",
     )
+    parser.add_argument(
+        "--on-disk",
+        action="store_true",
+        help="read in blocks what does not fit in memory (AnnData, Parquet files, a "
+        "Zarr array, .npy), without cross-validation; done unasked where the data are "
+        "larger than half of the free memory",
+    )
     shared.add_saying(parser)
 
 
@@ -85,17 +93,7 @@ def run(options: argparse.Namespace) -> None:
     shared.check_folder("--model", options.model)
     shared.check_folder("--report", options.report)
     start = time.perf_counter()
-    table = read(
-        options.data,
-        options.target,
-        options.orient,
-        options.labels,
-        options.impute,
-        options.log,
-        layer=options.layer,
-        drop=options.drop,
-        duplicates=options.duplicates,
-    )
+    table = _read(options)
     if table.y is None:
         raise ValueError(
             f"{options.data}: say with --target which column or row has the labels, or "
@@ -115,6 +113,38 @@ def run(options: argparse.Namespace) -> None:
         put_json(record(table, fitted, written, options))
     elif not options.quiet:
         print(words(fitted, written, options))
+
+
+def _read(options: argparse.Namespace) -> Table:
+    """The data in memory; or in blocks, where they are too large or it is asked for."""
+    if not (options.on_disk or is_large(options.data)):
+        return read(
+            options.data,
+            options.target,
+            options.orient,
+            options.labels,
+            options.impute,
+            options.log,
+            layer=options.layer,
+            drop=options.drop,
+            duplicates=options.duplicates,
+        )
+    whole = {
+        "--log": options.log,
+        "--impute": options.impute,
+        "--report": options.report,
+        "--orient columns": options.orient == "columns",
+    }
+    refused = [name for name, value in whole.items() if value]
+    if refused:
+        raise ValueError(
+            f"{options.data} is read in blocks, with samples in rows and values as "
+            f"they are: {', '.join(refused)} cannot be had"
+        )
+    options.cv = 0  # folds would read the data once more each
+    return open_table(
+        options.data, options.target, options.labels, options.layer, options.drop
+    )
 
 
 def _check_classes(table: Table, n_folds: int) -> None:
