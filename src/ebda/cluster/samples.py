@@ -39,7 +39,7 @@ class Pieces:
     def of(cls, X: Any, rows: IntArray, runner: Runner) -> Pieces:
         """Pieces of some rows of a Dask array.
 
-        They stay on the workers where they fit in a quarter of their memory. Else they
+        They stay on the workers where they fit in a quarter of what is free. Else they
         are made again for each sum, some at a time: chunks along the samples yield no
         piece before all of them were read, and all pieces at once may be too much.
         """
