@@ -65,7 +65,7 @@ def cluster() -> Iterator[Client]:
             n_workers=2,
             threads_per_worker=1,
             processes=True,
-            dashboard_address=None,
+            dashboard_address=":0",
             memory_limit="1 GiB",
         ) as local,
         Client(local) as client,
@@ -99,7 +99,7 @@ def cuts(total: int) -> st.SearchStrategy[tuple[int, ...]]:
     )
 
 
-@settings(max_examples=6)
+@settings(max_examples=5)
 @given(rows=cuts(N), cols=cuts(P), n_classes=st.sampled_from([2, 3]))
 def test_any_chunks_give_the_fit_of_memory(
     cluster: Client,
@@ -170,7 +170,8 @@ def test_without_a_cluster_dask_has_schedulers(scheduler: str, references: Any) 
     X, y = with_factors(2)
     with dask.config.set(scheduler=scheduler):
         assert running.Runner.current().client is None
-        model = EBClassifier(n_jobs=2).fit(da.from_array(X, chunks=(20, 100)), y)
+        jobs = 2 if scheduler == "threads" else None
+        model = EBClassifier(n_jobs=jobs).fit(da.from_array(X, chunks=(20, 100)), y)
     assert_same_fit(model, references[2])
 
 
@@ -242,19 +243,19 @@ def make_block(block_info: Any = None) -> Any:
 
 
 def test_data_larger_than_the_memory_of_the_workers() -> None:
-    n, p = 100, 600_000  # 480 MB, and each of the two has less
+    n, p = 100, 750_000  # 600 MB, and each of the two has less
     X = da.map_blocks(
-        make_block, chunks=((50, 50), (25_000,) * 24), meta=np.empty((0, 0))
+        make_block, chunks=((50, 50), (25_000,) * 30), meta=np.empty((0, 0))
     )
-    assert X.nbytes == 8 * n * p > 440 * 2**20
+    assert X.nbytes == 8 * n * p > 560 * 2**20
     y = np.arange(n) % 2
     with (
         LocalCluster(
             n_workers=2,
             threads_per_worker=1,
             processes=True,
-            dashboard_address=None,
-            memory_limit="440 MiB",
+            dashboard_address=":0",
+            memory_limit="560 MiB",
         ) as local,
         Client(local) as client,
     ):
@@ -337,18 +338,22 @@ def test_a_scheduler_that_goes_away_is_one_clear_error(tmp_path: Path) -> None:
         ],
         **quiet,
     )
-    worker = subprocess.Popen(
-        [
-            *(sys.executable, "-m", "dask", "worker", "--no-nanny", "--no-dashboard"),
-            *("--scheduler-file", str(address), "--death-timeout", "5"),
-        ],
-        **quiet,
-    )
     lazy = da.from_array(X, (20, 100)).map_blocks(
         waiting, str(marker), meta=np.empty((0, 0))
     )
+    processes = [scheduler]
     try:
-        with Client(scheduler_file=str(address), timeout="20s") as client:
+        with Client(scheduler_file=str(address), timeout="60s") as client:
+            processes.append(
+                subprocess.Popen(
+                    [
+                        *(sys.executable, "-m", "dask", "worker", "--no-nanny"),
+                        *("--no-dashboard", "--scheduler-file", str(address)),
+                    ],
+                    **quiet,
+                )
+            )
+            client.wait_for_workers(1, timeout=60)
             where = client.scheduler.address
 
             def kill_when_at_work() -> None:
@@ -363,7 +368,7 @@ def test_a_scheduler_that_goes_away_is_one_clear_error(tmp_path: Path) -> None:
             assert where in str(e.value)
             thread.join()
     finally:
-        for process in (worker, scheduler):
+        for process in processes:
             process.kill()
             process.wait()
 
