@@ -472,6 +472,13 @@ def test_batches_of_dask_arrays_are_summed_but_not_kept() -> None:
     assert model.n_seen_ == 20
 
 
+def test_memory_that_may_be_held() -> None:
+    worker = {"memory_limit": 1000, "metrics": {"memory": 200}}
+    assert running._spare(worker) == 200
+    assert running._spare({**worker, "metrics": {"memory": 2000}}) == 0
+    assert running._spare({**worker, "memory_limit": 0}) == running._LOCAL
+
+
 def test_what_is_no_table_is_refused() -> None:
     with pytest.raises(ValueError, match=r"Dask array has 1 dimension\(s\)"):
         EBClassifier().fit(da.ones(5, chunks=2), np.arange(5) % 2)

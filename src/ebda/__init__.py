@@ -18,7 +18,7 @@ __version__ = version("ebda")
 __all__ = ["EBClassifier", "NormalMeans", "__version__"]
 
 _HOMES = {"EBClassifier": "ebda.classifier", "NormalMeans": "ebda.normal_means"}
-_MODULES = ("datasets", "paper", "plotting", "priors", "theory")
+_MODULES = ("blocks", "datasets", "paper", "plotting", "priors", "theory")
 
 
 def __getattr__(name: str) -> Any:

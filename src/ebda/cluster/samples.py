@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from dask.delayed import delayed
@@ -138,10 +138,6 @@ class ClusterSamples(Samples):
             "partial_fit cannot keep the samples of a Dask array; give the whole array "
             "to fit, or use covariance='diagonal' with shrinkage='mean'"
         )
-
-    def append(self, other: Samples) -> Self:
-        """Refused, as is `copy`."""
-        raise ValueError(str(self.copy()))
 
 
 def _look(
