@@ -507,13 +507,12 @@ def test_features_are_known_by_name(tmp_path: Path) -> None:
 def test_anndata_of_other_kinds(tmp_path: Path) -> None:
     X, y = with_factors(2)
     want = EBClassifier(covariance="diagonal").fit(X, y)
-    coo = anndata.AnnData(sparse.csr_matrix(X))
-    coo.X = sparse.csr_matrix(X)
+    in_memory = anndata.AnnData(sparse.csr_matrix(X))
     part = as_anndata(X, tmp_path)[:, :200]
     got = EBClassifier(covariance="diagonal").fit(part, y)
     half = EBClassifier(covariance="diagonal").fit(X[:, :200], y)
     np.testing.assert_allclose(got.coef_, half.coef_, atol=TOLERANCE)
-    got = EBClassifier(covariance="diagonal").fit(coo, y)
+    got = EBClassifier(covariance="diagonal").fit(in_memory, y)
     np.testing.assert_allclose(got.coef_, want.coef_, atol=TOLERANCE)
     with pytest.raises(ValueError, match="the AnnData object has no X"):
         EBClassifier().fit(anndata.AnnData(obs=pd.DataFrame(index=list("abc"))), y)

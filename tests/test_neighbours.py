@@ -113,13 +113,32 @@ def test_a_weight_is_a_number_of_equal_rows() -> None:
     assert got == pytest.approx(want, rel=1e-10)
 
 
-def test_tiles_change_the_estimate_by_their_borders_alone(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize("width", [1, 2, 250, 2999])
+def test_the_estimate_does_not_depend_on_the_tiles(
+    width: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     X, codes = autoregressive(20, 3000, 0.9, seed=5)
-    want = correlation_of(X, codes)
-    monkeypatch.setattr(ebda.samples, "_TILE_ELEMENTS", 40 * 250)
-    assert correlation_of(X, codes) == pytest.approx(want, abs=0.03)
+    X[:, [0, 1, 77, 250, 2999]] = 3.0
+    moments = class_moments(X, codes, 2)
+    variance = np.maximum(pooled(moments).within, 1e-9)
+
+    def estimate() -> float:
+        samples, constant = Samples.of(X, codes, None), np.ptp(X, axis=0) == 0
+        return neighbour_correlation(samples, moments.means, variance, constant)
+
+    want = estimate()
+    monkeypatch.setattr(ebda.samples, "_TILE_ELEMENTS", 40 * width)
+    assert estimate() == pytest.approx(want, rel=1e-10)
+
+
+def test_the_estimate_by_definition() -> None:
+    X, codes = autoregressive(10, 31, 0.8, seed=8)
+    residual = X - np.vstack([X[codes == k].mean(axis=0) for k in (0, 1)])[codes]
+    R = residual / np.sqrt((residual**2).sum(axis=0) / 18)
+    correlation = R.T @ R / 18
+    near = np.diag(correlation, 1).mean()
+    far = correlation[:11, 21:].mean()  # the first third with the last
+    assert correlation_of(X, codes) == pytest.approx(near - far, rel=1e-10)
 
 
 @pytest.mark.parametrize("p", [1, 2, 3])

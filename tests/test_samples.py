@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
+import ebda.pages
 import ebda.samples
 from ebda.moments import class_moments
 from ebda.samples import MAX_SAMPLES, Samples
@@ -98,6 +99,53 @@ def test_standardised_scores_and_moments_by_definition(
         np.testing.assert_allclose(
             moments.centred_squares, want.centred_squares, atol=1e-11
         )
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("elements", [1, 50, 1 << 19])
+def test_sums_by_definition(
+    layout: str, elements: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ebda.samples, "_TILE_ELEMENTS", elements)
+    monkeypatch.setattr(ebda.pages, "_SMALL", 0)
+    rng = np.random.default_rng(0)
+    X, codes = sample(14, 13)
+    weight = np.arange(14) % 4 / 2
+    samples = Samples.of(laid_out(X, layout, tmp_path), codes, weight)
+    rows, k, w = X[weight > 0], codes[weight > 0], weight[weight > 0]
+    means, scale = rng.normal(size=(3, 13)), rng.uniform(1, 2, 13)
+    R = (rows - means[k]) / scale
+    root = np.sqrt(w)[:, None]
+    np.testing.assert_allclose(
+        samples.gram(means, scale), (root * R) @ (root * R).T, atol=1e-11
+    )
+    combine = rng.normal(size=(len(w), 2))
+    np.testing.assert_allclose(
+        samples.loadings(means, scale, combine), R.T @ combine, atol=1e-12
+    )
+    third = np.array([-1, 0, 0, 0, -1, 1, 1, 1, 1, 2, 2, 2, -1])
+    sums = samples.neighbour_sums(means, scale, third)
+    used = (root * R)[:, third >= 0]
+    assert sums.near == pytest.approx((used[:, 1:] * used[:, :-1]).sum())
+    for j in range(3):
+        np.testing.assert_allclose(
+            sums.thirds[:, j], (root * R)[:, third == j].sum(axis=1), atol=1e-12
+        )
+    group = np.arange(len(w)) % 3
+    for g, got in enumerate(samples.moments_by(group, 3, 3)):
+        want = class_moments(rows[group == g], k[group == g], 3, w[group == g])
+        np.testing.assert_allclose(got.counts, want.counts)
+        np.testing.assert_allclose(got.means, want.means, atol=1e-12)
+        np.testing.assert_allclose(
+            got.centred_squares, want.centred_squares, atol=1e-11
+        )
+
+
+def test_without_features_there_are_no_neighbours() -> None:
+    samples = Samples.of(np.ones((3, 2)), np.zeros(3, dtype=int), None)
+    sums = samples.neighbour_sums(np.zeros((1, 2)), np.ones(2), np.array([-1, -1]))
+    assert sums.near == 0.0
+    assert sums.ends is None
 
 
 def test_moments_count_the_weights() -> None:

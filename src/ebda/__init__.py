@@ -38,6 +38,8 @@ _HOMES = {
     "to_onnx": "ebda.onnx",
 }
 _MODULES = (
+    "baselines",
+    "blocks",
     "datasets",
     "evaluation",
     "inputs",

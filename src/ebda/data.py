@@ -121,8 +121,6 @@ def _open_anndata(X: Any) -> Data | None:
         return BlockedData(replace(data.source, names=names))  # type: ignore[type-var]
     if data is not None:
         return replace(data, names=names)  # type: ignore[type-var]
-    if sparse.issparse(values):
-        values = values if values.format in ("csr", "csc") else values.tocsr()
     return InMemory(values if sparse.issparse(values) else np.asarray(values), names)
 
 

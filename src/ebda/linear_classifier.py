@@ -121,21 +121,6 @@ class LinearClassifier(
             ensure_all_finite=False,
         )
 
-    def _of_scores(
-        self,
-        function: Callable[[FloatArray], npt.NDArray[Any]],
-        X: Any,
-        width: int | None,
-        dtype: Any = np.float64,
-    ) -> Any:
-        """A function of the scores, now or when a lazy array is computed."""
-        score = self._scores(X)
-        if isinstance(score, np.ndarray):
-            return function(score)
-        from ebda.cluster.arrays import map_rows
-
-        return map_rows(function, score, width, dtype)
-
     def decision_function(self, X: Any) -> FloatArray:
         """Scores: one a sample for two classes, else one a class and sample.
 
@@ -166,10 +151,9 @@ class LinearClassifier(
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Samples.
         """
+        score = self._scores(X)
         function = partial(label_of, classes=self.classes_)
-        labels: npt.NDArray[Any] = self._of_scores(
-            function, X, None, self.classes_.dtype
-        )
+        labels: npt.NDArray[Any] = of_scores(function, score, None, self.classes_.dtype)
         return labels
 
     def _calibration(self) -> Calibration:
@@ -184,8 +168,9 @@ class LinearClassifier(
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Samples.
         """
+        score = self._scores(X)
         function, width = self._calibration().log_probabilities, len(self.classes_)
-        logarithms: FloatArray = self._of_scores(function, X, width)
+        logarithms: FloatArray = of_scores(function, score, width, np.float64)
         return logarithms
 
     def predict_proba(self, X: Any) -> FloatArray:
@@ -229,3 +214,29 @@ def label_of(score: FloatArray, classes: npt.NDArray[Any]) -> npt.NDArray[Any]:
         place = score.argmax(axis=1)
     labels: npt.NDArray[Any] = classes[place]
     return labels
+
+
+def of_scores(
+    function: Callable[[FloatArray], npt.NDArray[Any]],
+    score: Any,
+    width: int | None,
+    dtype: Any,
+) -> Any:
+    """A function of the scores, now or when a lazy array of them is computed.
+
+    Parameters
+    ----------
+    function : callable
+        From the scores of some samples to a row or a value for each.
+    score : ndarray or dask.array.Array
+        Scores.
+    width : int or None
+        Columns of the result; None for a vector.
+    dtype : dtype
+        Type of the result.
+    """
+    if isinstance(score, np.ndarray):
+        return function(score)
+    from ebda.cluster.arrays import map_rows
+
+    return map_rows(function, score, width, dtype)

@@ -95,11 +95,10 @@ class BlockedData:
             if samples is not None and reference is None:
                 kept = kept or keep_rows(self.source, samples.rows, values)
                 kept.add(block, values)
-        if samples is not None:
-            if reference is not None:
-                samples = replace(samples, X=reference)
-            elif kept is not None:
-                samples = samples.moved_to(kept.array())
+        if samples is not None and reference is not None:
+            samples = replace(samples, X=reference)
+        elif samples is not None and kept is not None:
+            samples = samples.moved_to(kept.array())
         return total.moments(), samples
 
     def scores(self, coef: FloatArray, intercept: FloatArray) -> FloatArray:

@@ -18,9 +18,13 @@ __all__ = ["open_dask"]
 
 def open_dask(X: Any) -> DaskData | None:
     """A Dask array or data frame as data, or None where X is neither."""
+    from dask.array import Array
+
     from ebda.cluster.arrays import DaskData
 
-    names = getattr(X, "columns", None)
-    if names is not None and hasattr(X, "to_dask_array"):
-        return DaskData.of(X.to_dask_array(lengths=True), list(names))
-    return DaskData.of(X) if hasattr(X, "to_delayed") and hasattr(X, "chunks") else None
+    if isinstance(X, Array):
+        return DaskData.of(X)
+    # Of the type: a Delayed object has every attribute.
+    if hasattr(type(X), "to_dask_array") and hasattr(type(X), "columns"):
+        return DaskData.of(X.to_dask_array(lengths=True), list(X.columns))
+    return None

@@ -55,9 +55,9 @@ class DaskData:
     @classmethod
     def of(cls, X: Any, names: list[Any] | None = None) -> DaskData:
         """Find out the sizes of the chunks where Dask does not know them."""
-        in_two_dimensions(X.shape, "the Dask array")
         if np.isnan(X.shape).any():
             X = X.copy().compute_chunk_sizes()  # of a copy: it is changed in place
+        in_two_dimensions(X.shape, "the Dask array")
         return cls(X, None if names is None else np.array(names, dtype=object))
 
     @property

@@ -19,7 +19,7 @@ from scipy import sparse
 from ebda.arrays import IntArray
 
 # Bytes of a piece.
-_PIECE = 1 << 25
+_PIECE = 1 << 24
 
 Piece = tuple[slice, Delayed]
 

@@ -14,8 +14,8 @@ from dask.delayed import Delayed, delayed
 
 # Results that are added up by one task.
 _FAN_IN = 8
-# Share of the memory of the workers, and bytes of a local scheduler, that rows may
-# take up between steps.
+# Share of the free memory of the workers, and bytes of a local scheduler, that rows
+# may take up between steps.
 _SHARE, _LOCAL = 0.25, 1 << 28
 
 
@@ -56,9 +56,7 @@ class Runner:
             return _LOCAL
         with self._ready():
             workers = self.client.scheduler_info(n_workers=-1)["workers"].values()
-        limits = [worker["memory_limit"] for worker in workers]
-        # A worker without a limit says 0 or None.
-        return _SHARE * sum(limit or _LOCAL / _SHARE for limit in limits) or _LOCAL
+        return sum(map(_spare, workers))
 
     @property
     def _where(self) -> dict[str, Any]:
@@ -86,10 +84,18 @@ class Runner:
         return getattr(scheduler, "address", "an address that is no longer known")
 
     def _is_lost(self, error: Exception) -> bool:
-        from distributed import CommClosedError
+        from distributed.comm import CommClosedError
 
         lost = isinstance(error, CommClosedError | CancelledError)
         return lost or getattr(self.client, "status", "") != "running"
+
+
+def _spare(worker: dict[str, Any]) -> float:
+    """Bytes that a worker may hold; one without a limit says 0 or None."""
+    limit = worker["memory_limit"]
+    if not limit:
+        return _LOCAL
+    return _SHARE * float(max(limit - worker["metrics"]["memory"], 0))
 
 
 def tree(function: Callable[[list[Any]], Any], parts: list[Delayed]) -> Delayed:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from dask.delayed import delayed
@@ -39,7 +39,7 @@ class Pieces:
     def of(cls, X: Any, rows: IntArray, runner: Runner) -> Pieces:
         """Pieces of some rows of a Dask array.
 
-        They stay on the workers where they fit in a quarter of their memory. Else they
+        They stay on the workers where they fit in a quarter of what is free. Else they
         are made again for each sum, some at a time: chunks along the samples yield no
         piece before all of them were read, and all pieces at once may be too much.
         """
@@ -154,10 +154,6 @@ class ClusterSamples(Samples):
             "partial_fit cannot keep the samples of a Dask array; give the whole array "
             "to fit, or use covariance='diagonal' with shrinkage='mean'"
         )
-
-    def append(self, other: Samples) -> Self:
-        """Refused, as is `copy`."""
-        raise ValueError(str(self.copy()))
 
 
 def _columns(piece: Any, rows: IntArray, columns: IntArray) -> Any:

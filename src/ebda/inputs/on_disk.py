@@ -191,7 +191,7 @@ def _open_parquet(
     table = open_parquet(path, left_out)
 
     def column(name: str) -> list[Any]:
-        cells: list[Any] = table.dataset.to_table(columns=[name])[name].to_pylist()
+        cells: list[Any] = table.column(name).tolist()
         return cells
 
     return Opened(table, None, table.names.astype(np.str_), column)

@@ -1,0 +1,486 @@
+"""Dask arrays: the fit of memory for any chunks, on real worker processes, and faults.
+
+Worker processes are started, killed and starved of memory here; X is never computed.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import dask
+import dask.array as da
+import dask.dataframe as dd
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from dask.delayed import delayed
+from distributed import Client, LocalCluster
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn.model_selection import GridSearchCV
+
+from ebda import EBClassifier
+from ebda.baselines import IndependenceRule
+from ebda.cluster import open_dask, pieces, running
+from ebda.cluster.samples import ClusterSamples
+from ebda.data import as_data
+from ebda.samples import Samples
+
+N, P = 44, 260
+TOLERANCE = 1e-10
+
+
+def with_factors(n_classes: int, p: int = P) -> tuple[Any, Any]:
+    """Classes that differ in some features, with two factors common to all."""
+    rng = np.random.default_rng(n_classes)
+    codes = np.arange(N) % n_classes
+    X = rng.normal(size=(N, p))
+    X += rng.normal(size=(N, 2)) @ rng.normal(size=(2, p))
+    X[:, : p // 10] += 1.2 * codes[:, None] * rng.choice([-1.0, 1.0], p // 10)
+    X[:, 3] = 7.0  # constant
+    return X, np.array(["ctrl", "mild", "severe"])[codes]
+
+
+@pytest.fixture(scope="module")
+def references() -> dict[int, EBClassifier]:
+    found = {k: EBClassifier().fit(*with_factors(k)) for k in (2, 3)}
+    assert found[2].n_factors_ == found[3].n_factors_ == 2
+    return found
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Client]:
+    with (
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=":0",
+            memory_limit="1 GiB",
+        ) as local,
+        Client(local) as client,
+    ):
+        yield client
+
+
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    with dask.config.set(scheduler="synchronous"):
+        yield
+
+
+def assert_same_fit(got: Any, want: Any) -> None:
+    assert np.abs(want.coef_).max() > 0.01
+    for name in ("coef_", "intercept_", "z_", "posterior_mean_", "prob_zero_"):
+        assert isinstance(getattr(got, name), np.ndarray)
+        np.testing.assert_allclose(
+            getattr(got, name), getattr(want, name), rtol=0, atol=TOLERANCE
+        )
+    np.testing.assert_array_equal(got.selected_, want.selected_)
+    np.testing.assert_allclose(
+        got.selection_.weight, want.selection_.weight, atol=TOLERANCE
+    )
+
+
+def cuts(total: int) -> st.SearchStrategy[tuple[int, ...]]:
+    """Sizes of chunks that add up."""
+    return st.lists(st.integers(1, total - 1), max_size=4, unique=True).map(
+        lambda at: tuple(int(k) for k in np.diff([0, *sorted(at), total]))
+    )
+
+
+@settings(max_examples=5)
+@given(rows=cuts(N), cols=cuts(P), n_classes=st.sampled_from([2, 3]))
+def test_any_chunks_give_the_fit_of_memory(
+    cluster: Client,
+    references: Any,
+    rows: tuple[int, ...],
+    cols: tuple[int, ...],
+    n_classes: int,
+) -> None:
+    X, y = with_factors(n_classes)
+    got = EBClassifier().fit(da.from_array(X, chunks=(rows, cols)), y)
+    assert_same_fit(got, references[n_classes])
+
+
+@pytest.mark.usefixtures("one_thread")
+@settings(max_examples=8)
+@given(
+    rows=cuts(N),
+    cols=cuts(P),
+    piece=st.integers(8 * N * 20, 8 * N * P),
+    budget=st.integers(8 * N * 60, 8 * N * P),
+    seed=st.integers(0, 1000),
+)
+def test_every_sum_is_that_of_memory(
+    rows: tuple[int, ...], cols: tuple[int, ...], piece: int, budget: int, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    X, y = with_factors(3)
+    codes, weight = np.unique(y, return_inverse=True)[1], rng.integers(0, 3, N) / 1.0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pieces, "_PIECE", piece)
+        patch.setattr(running, "_LOCAL", budget)
+        chunked = da.from_array(X, chunks=(rows, cols))
+        runner = running.Runner.current()
+        got: Samples = ClusterSamples.of_dask(chunked, codes, weight, runner)
+        want = Samples.of(X, codes, weight)
+        chosen = rng.random(len(want)) < 0.7
+        chosen[0] = True
+        got, want = got.take(chosen), want.take(chosen)
+        means, scale = rng.normal(size=(3, P)), rng.uniform(1, 2, P)
+        third = np.arange(P) * 3 // P
+        third[rng.random(P) < 0.1] = -1
+        k = len(want)
+        for name, args in {
+            "gram": (means, scale),
+            "fingerprint": (means, scale),
+            "loadings": (means, scale, rng.normal(size=(k, 2))),
+            "scores": (rng.normal(size=(2, P)),),
+        }.items():
+            np.testing.assert_allclose(
+                getattr(got, name)(*args),
+                getattr(want, name)(*args),
+                rtol=1e-10,
+                atol=1e-9,
+            )
+        here, there = (s.neighbour_sums(means, scale, third) for s in (got, want))
+        assert here.near == pytest.approx(there.near, rel=1e-10, abs=1e-9)
+        np.testing.assert_allclose(here.thirds, there.thirds, rtol=1e-9, atol=1e-9)
+        group = np.arange(k) % 2
+        for a, b in zip(
+            got.moments_by(group, 2, 3), want.moments_by(group, 2, 3), strict=True
+        ):
+            np.testing.assert_allclose(a.counts, b.counts)
+            np.testing.assert_allclose(a.means, b.means, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("scheduler", ["synchronous", "threads"])
+def test_without_a_cluster_dask_has_schedulers(scheduler: str, references: Any) -> None:
+    X, y = with_factors(2)
+    with dask.config.set(scheduler=scheduler):
+        assert running.Runner.current().client is None
+        jobs = 2 if scheduler == "threads" else None
+        model = EBClassifier(n_jobs=jobs).fit(da.from_array(X, chunks=(20, 100)), y)
+    assert_same_fit(model, references[2])
+
+
+@pytest.mark.usefixtures("one_thread")
+@pytest.mark.parametrize("kwargs", [{}, {"covariance": "neighbours"}])
+def test_rows_that_do_not_fit_are_made_again(
+    kwargs: dict[str, Any], references: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running, "_LOCAL", 8 * N * 100)
+    monkeypatch.setattr(pieces, "_PIECE", 8 * N * 30)
+    X, y = with_factors(2)
+    want = references[2] if not kwargs else EBClassifier(**kwargs).fit(X, y)
+    assert_same_fit(EBClassifier(**kwargs).fit(da.from_array(X, (9, 70)), y), want)
+
+
+def test_features_in_an_order_are_seen_across_chunks(cluster: Client) -> None:
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(N, P))
+    for j in range(1, P):
+        X[:, j] = 0.95 * X[:, j - 1] + np.sqrt(1 - 0.95**2) * X[:, j]
+    codes = np.arange(N) % 2
+    X[:, 100:140] += 2.0 * codes[:, None]
+    kwargs = {"covariance": "neighbours", "shrinkage": "mean"}
+    want = EBClassifier(**kwargs).fit(X, codes)
+    assert np.ptp(want.z_ - want.contrasts_.z[0]) > 1  # they were found
+    got = EBClassifier(**kwargs).fit(da.from_array(X, (N, 7)), codes)
+    np.testing.assert_allclose(got.coef_, want.coef_, atol=TOLERANCE)
+
+
+def test_predictions_are_lazy(references: Any) -> None:
+    X, _ = with_factors(3)
+    model, calls = references[3], []
+
+    def load(block: Any) -> Any:
+        calls.append(block.shape)
+        return block
+
+    lazy = da.from_array(X, (20, 100)).map_blocks(load, meta=np.empty((0, 0)))
+    methods = ("decision_function", "transform", "predict", "predict_proba")
+    results = {m: getattr(model, m)(lazy) for m in (*methods, "predict_log_proba")}
+    assert not calls
+    for method, result in results.items():
+        assert isinstance(result, da.Array)
+        want = getattr(model, method)(X)
+        assert result.shape == want.shape
+        assert result.dtype == want.dtype
+        assert result.chunks[0] == (20, 20, 4)
+        got = result.compute(scheduler="synchronous")
+        if method == "predict":
+            np.testing.assert_array_equal(got, want)
+        else:
+            np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-9)
+    assert len(calls) == 9 * len(results)
+    two = IndependenceRule().fit(X, np.arange(N) % 2)
+    np.testing.assert_allclose(
+        two.decision_function(lazy).compute(scheduler="synchronous"),
+        two.decision_function(X),
+        rtol=1e-9,
+    )
+
+
+def make_block(block_info: Any = None) -> Any:
+    """Numbers that exist where they are needed only."""
+    (r0, r1), (c0, c1) = block_info[None]["array-location"]
+    X = np.random.default_rng([r0, c0]).random((r1 - r0, c1 - c0))
+    if c0 == 0:
+        X[:, :50] += (np.arange(r0, r1) % 2)[:, None]
+    return X
+
+
+def test_data_larger_than_the_memory_of_the_workers() -> None:
+    n, p = 100, 750_000  # 600 MB, and each of the two has less
+    X = da.map_blocks(
+        make_block, chunks=((50, 50), (25_000,) * 30), meta=np.empty((0, 0))
+    )
+    assert X.nbytes == 8 * n * p > 560 * 2**20
+    y = np.arange(n) % 2
+    with (
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=":0",
+            memory_limit="560 MiB",
+        ) as local,
+        Client(local) as client,
+    ):
+        before = client.run(os.getpid)
+        rule = EBClassifier(covariance="factor", shrinkage="mean", variance="pooled")
+        model = rule.fit(X, y)
+        labels = model.predict(X).compute()
+        assert client.run(os.getpid) == before  # none ran out of memory
+    assert (labels == y).all()
+    first = np.hstack([X.blocks[i, 0].compute()[:, :9].T for i in (0, 1)])
+    alone = IndependenceRule().fit(first.T, y)
+    np.testing.assert_allclose(model.contrasts_.z[0, :9], alone.z_, rtol=1e-10)
+
+
+def killing(block: Any, marker: str) -> Any:
+    """Kills the worker that comes first."""
+    if block[0, 0] == np.float64(12345.0):
+        try:
+            Path(marker).touch(exist_ok=False)
+        except FileExistsError:
+            pass
+        else:
+            os.kill(os.getpid(), signal.SIGKILL)
+    return block
+
+
+@pytest.mark.parametrize("when", ["moments", "factors"])
+def test_a_worker_is_killed_and_the_fit_is_right(
+    cluster: Client, references: Any, tmp_path: Path, when: str
+) -> None:
+    X, y = with_factors(2)
+    X[20, 100] = 12345.0
+    want = EBClassifier().fit(X, y)
+    before = set(cluster.run(os.getpid).values())
+    chunked = da.from_array(X, (20, 100))
+    if when == "moments":
+        marker = str(tmp_path / "killed")
+        chunked = chunked.map_blocks(killing, marker, meta=np.empty((0, 0)))
+        model = EBClassifier().fit(chunked, y)
+    else:
+        # Between two steps, with the rows that were kept on its memory.
+        victim = next(iter(before))
+        gram = ClusterSamples.gram
+
+        def kill_first(self: Any, *args: Any) -> Any:
+            if not (tmp_path / "killed").exists():
+                (tmp_path / "killed").touch()
+                os.kill(victim, signal.SIGKILL)
+            return gram(self, *args)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(ClusterSamples, "gram", kill_first)
+            model = EBClassifier().fit(chunked, y)
+    assert (tmp_path / "killed").exists()
+    assert_same_fit(model, want)
+    cluster.wait_for_workers(2, timeout=30)
+    assert set(cluster.run(os.getpid).values()) != before
+
+
+def waiting(block: Any, marker: str) -> Any:
+    Path(marker).touch()
+    time.sleep(60)
+    return block
+
+
+def test_a_scheduler_that_goes_away_is_one_clear_error(tmp_path: Path) -> None:
+    X, y = with_factors(2)
+    marker, address = tmp_path / "at work", tmp_path / "scheduler.json"
+    # They are to find this module, which the tasks come from.
+    places = os.pathsep.join([str(Path(__file__).parent), *filter(None, sys.path)])
+    quiet: dict[str, Any] = {
+        "stdout": subprocess.DEVNULL,
+        "stderr": subprocess.DEVNULL,
+        "env": {**os.environ, "PYTHONPATH": places},
+    }
+    scheduler = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "dask", "scheduler", "--port", "0"),
+            *("--no-dashboard", "--scheduler-file", str(address)),
+        ],
+        **quiet,
+    )
+    lazy = da.from_array(X, (20, 100)).map_blocks(
+        waiting, str(marker), meta=np.empty((0, 0))
+    )
+    processes = [scheduler]
+    try:
+        with Client(scheduler_file=str(address), timeout="60s") as client:
+            processes.append(
+                subprocess.Popen(
+                    [
+                        *(sys.executable, "-m", "dask", "worker", "--no-nanny"),
+                        *("--no-dashboard", "--scheduler-file", str(address)),
+                    ],
+                    **quiet,
+                )
+            )
+            client.wait_for_workers(1, timeout=60)
+            where = client.scheduler.address
+
+            def kill_when_at_work() -> None:
+                while not marker.exists():
+                    time.sleep(0.05)
+                scheduler.kill()
+
+            thread = threading.Thread(target=kill_when_at_work, daemon=True)
+            thread.start()
+            with pytest.raises(ConnectionError, match="went away during the fit") as e:
+                EBClassifier().fit(lazy, y)
+            assert where in str(e.value)
+            thread.join()
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+
+
+def test_nan_in_a_chunk_names_the_column(cluster: Client) -> None:
+    X, y = with_factors(2)
+    rule = IndependenceRule().fit(X, y)
+    X[37, 191] = np.nan
+    chunked = da.from_array(X, (20, 100))
+    expected = r"column 191 \(the first is NaN in row 37\)"
+    with pytest.raises(ValueError, match=expected):
+        EBClassifier().fit(chunked, y)
+    labels = rule.predict(chunked)
+    with pytest.raises(ValueError, match=expected):
+        labels.compute()
+    frame = dd.from_pandas(pd.DataFrame(X).add_prefix("gene"), npartitions=3)
+    with pytest.raises(ValueError, match=r"column 191 \('gene191'\)"):
+        EBClassifier().fit(frame, y)
+
+
+def test_an_error_of_a_task_stays_what_it_is(cluster: Client) -> None:
+    def fails(block: Any) -> Any:
+        raise FileNotFoundError("part7.npy")
+
+    X, y = with_factors(2)
+    lazy = da.from_array(X, (20, 100)).map_blocks(fails, meta=np.empty((0, 0)))
+    with pytest.raises(FileNotFoundError, match=r"part7\.npy"):
+        EBClassifier().fit(lazy, y)
+
+
+def test_the_joblib_backend_of_dask(cluster: Client) -> None:
+    X, y = with_factors(2)
+    want = EBClassifier().fit(X, y)
+    with joblib.parallel_backend("dask"):
+        assert_same_fit(EBClassifier(n_jobs=2).fit(X, y), want)
+        search = GridSearchCV(
+            EBClassifier(covariance="factor"), {"shrinkage": ["mean", "sparse"]}, cv=2
+        ).fit(X, y)
+    local = GridSearchCV(
+        EBClassifier(covariance="factor"), {"shrinkage": ["mean", "sparse"]}, cv=2
+    ).fit(X, y)
+    np.testing.assert_allclose(
+        search.cv_results_["mean_test_score"], local.cv_results_["mean_test_score"]
+    )
+    assert_same_fit(search.best_estimator_, local.best_estimator_)
+
+
+def test_a_model_of_a_cluster_is_an_ordinary_model(
+    cluster: Client, tmp_path: Path
+) -> None:
+    X, y = with_factors(2)
+    model = EBClassifier().fit(da.from_array(X, (20, 100)), y)
+    joblib.dump(model, tmp_path / "model")
+    again = joblib.load(tmp_path / "model")
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_arrays_of_other_kinds(references: Any) -> None:
+    X, y = with_factors(2)
+    want = references[2]
+    frame = dd.from_pandas(pd.DataFrame(X).add_prefix("gene"), npartitions=3)
+    model = EBClassifier().fit(frame, da.from_array(y, chunks=10))
+    assert model.feature_names_in_[5] == "gene5"
+    assert_same_fit(model, want)
+    np.testing.assert_array_equal(model.predict(frame).compute(), want.predict(X))
+    # Sizes that Dask does not know.
+    unknown = frame.to_dask_array()
+    assert np.isnan(unknown.shape[0])
+    assert_same_fit(EBClassifier().fit(unknown, y), want)
+    assert np.isnan(unknown.shape[0])  # the caller's array is as it was
+    # Sparse chunks, in formats that are converted or not.
+    for kind in (sparse.csr_array, sparse.coo_array, sparse.csc_matrix):
+        chunked = da.from_array(X, (20, 100)).map_blocks(kind, meta=np.empty((0, 0)))
+        got = EBClassifier().fit(chunked, y)
+        np.testing.assert_allclose(got.coef_, want.coef_, atol=TOLERANCE)
+        np.testing.assert_array_equal(got.predict(chunked).compute(), want.predict(X))
+    weight = np.arange(N) % 3 / 1.0
+    got = EBClassifier().fit(da.from_array(X, (20, 100)), y, weight)
+    assert_same_fit(got, EBClassifier().fit(X, y, weight))
+    # Whole numbers.
+    whole = np.round(10 * X).astype(np.int16)
+    got = IndependenceRule().fit(da.from_array(whole, (20, 100)), y)
+    np.testing.assert_allclose(got.coef_, IndependenceRule().fit(whole, y).coef_)
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_batches_of_dask_arrays_are_summed_but_not_kept() -> None:
+    X, y = with_factors(2)
+    batches = [(da.from_array(X[a], (9, 100)), y[a]) for a in (slice(20), slice(20, N))]
+    model = IndependenceRule()
+    for batch, labels in batches:
+        model.partial_fit(batch, labels, classes=["ctrl", "mild"])
+    want = IndependenceRule().fit(X, y)
+    np.testing.assert_allclose(model.coef_, want.coef_, atol=TOLERANCE)
+    with pytest.raises(ValueError, match="partial_fit cannot keep the samples"):
+        EBClassifier().partial_fit(*batches[0], classes=["ctrl", "mild"])
+    model = EBClassifier().partial_fit(X[:20], y[:20], classes=["ctrl", "mild"])
+    with pytest.raises(ValueError, match="partial_fit cannot keep the samples"):
+        model.partial_fit(*batches[1])
+    assert model.n_seen_ == 20
+
+
+def test_memory_that_may_be_held() -> None:
+    worker = {"memory_limit": 1000, "metrics": {"memory": 200}}
+    assert running._spare(worker) == 200
+    assert running._spare({**worker, "metrics": {"memory": 2000}}) == 0
+    assert running._spare({**worker, "memory_limit": 0}) == running._LOCAL
+
+
+def test_what_is_no_table_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"Dask array has 1 dimension\(s\)"):
+        EBClassifier().fit(da.ones(5, chunks=2), np.arange(5) % 2)
+    assert open_dask(delayed(3)) is None
+    assert as_data(delayed(3)) is None
