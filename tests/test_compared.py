@@ -10,11 +10,14 @@ from scipy import sparse
 from sklearn.metrics import log_loss
 
 import ebda.classifier
+import ebda.variance
 from ebda import EBClassifier
 from ebda.candidates import Recipe
-from ebda.contrasts import Contrasts, by_hash
+from ebda.contrasts import by_hash
 from ebda.datasets import make_factor_classes, make_two_class
+from ebda.moments import ClassMoments
 from ebda.samples import Samples
+from ebda.variance import VariancePrior
 
 PART = 300
 ATTRIBUTES = ("coef_", "intercept_", "z_", "posterior_mean_", "prob_zero_")
@@ -227,18 +230,15 @@ def test_rules_that_rest_on_order_are_not_compared_on_a_part(
 # Which part
 
 
-def contrasts(variance: np.ndarray) -> Contrasts:
-    p = len(variance)
-    nothing = np.zeros((1, p))
-    weights = np.array([[0.0, 1.0]])
-    return Contrasts(
-        nothing, nothing, weights, weights[:, ::-1], variance, np.zeros(p, dtype=bool)
-    )
+def moments(squares: np.ndarray) -> ClassMoments:
+    """Two classes with these sums of squares in the first, and others that follow."""
+    rows = np.stack([squares, 3.0 * squares])
+    return ClassMoments(np.array([4.0, 5.0]), np.zeros_like(rows), rows)
 
 
 @pytest.mark.parametrize("size", [1, 17, 500, 999, 1000])
 def test_the_part_has_the_size_asked_for_and_no_feature_twice(size: int) -> None:
-    got = by_hash(contrasts(np.random.default_rng(0).exponential(size=1000)), size)
+    got = by_hash(moments(np.random.default_rng(0).exponential(size=1000)), size)
     assert len(got) == size
     assert (np.diff(got) > 0).all()
     assert got.min() >= 0
@@ -248,18 +248,18 @@ def test_the_part_has_the_size_asked_for_and_no_feature_twice(size: int) -> None
 def test_the_part_is_that_of_any_order_and_of_any_last_digits() -> None:
     rng = np.random.default_rng(1)
     variance = np.exp(rng.normal(scale=3, size=5000))
-    want = set(variance[by_hash(contrasts(variance), 700)])
+    want = set(variance[by_hash(moments(variance), 700)])
     order = rng.permutation(5000)
-    assert set(variance[order][by_hash(contrasts(variance[order]), 700)]) == want
+    assert set(variance[order][by_hash(moments(variance[order]), 700)]) == want
     noisy = variance * (1 + 1e-14 * rng.uniform(-1, 1, 5000))
     assert (noisy != variance).any()
-    assert set(variance[by_hash(contrasts(noisy), 700)]) == want
+    assert set(variance[by_hash(moments(noisy), 700)]) == want
 
 
 def test_the_part_is_as_if_drawn_at_random() -> None:
     rng = np.random.default_rng(2)
     variance = np.sort(rng.exponential(size=20_000))
-    chosen = by_hash(contrasts(variance), 2000)
+    chosen = by_hash(moments(variance), 2000)
     # Neither large nor small variances are preferred: the ranks are uniform.
     share = np.histogram(chosen, bins=10, range=(0, 20_000))[0]
     assert share.min() > 140
@@ -269,11 +269,31 @@ def test_the_part_is_as_if_drawn_at_random() -> None:
 
 
 def test_ties_fill_the_part_as_far_as_there_is_room() -> None:
-    assert by_hash(contrasts(np.full(100, 2.0)), 30).tolist() == list(range(30))
+    assert by_hash(moments(np.full(100, 2.0)), 30).tolist() == list(range(30))
     variance = np.repeat(np.random.default_rng(3).exponential(size=40), 25)
     for size in (1, 30, 260, 1000):
-        chosen = by_hash(contrasts(variance), size)
+        chosen = by_hash(moments(variance), size)
         assert len(set(chosen.tolist())) == size
         # Whole groups but for one.
         _, members = np.unique(variance[chosen], return_counts=True)
         assert np.count_nonzero(members < 25) == (size % 25 > 0)
+
+
+def test_the_part_is_no_run_of_features_where_moderated_variances_are_equal(
+    compared: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As with variances that differ by chance alone, and the differences in front."""
+    alike = VariancePrior(np.inf, 1.0)
+    monkeypatch.setattr(ebda.variance, "variance_prior", lambda s2, df: alike)
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(24, 3000)), np.arange(24) % 2
+    X[y == 1, :PART] += 1.0
+    model = EBClassifier().fit(X, y)
+    assert compared == [PART]
+    assert np.ptp(model.contrasts_.variance) == 0
+    chosen = by_hash(model.moments_, PART)
+    share = np.histogram(chosen, bins=6, range=(0, 3000))[0]
+    assert share.min() > 20
+    order = rng.permutation(3000)
+    again = EBClassifier().fit(X[:, order], y)
+    np.testing.assert_allclose(again.coef_, model.coef_[:, order], rtol=1e-9)

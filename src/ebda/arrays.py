@@ -9,7 +9,7 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
 
 
-def scattered(number: IntArray) -> np.ndarray:
+def scattered(number: np.ndarray) -> np.ndarray:
     """A hash of whole numbers, the finaliser of splitmix64: neighbours go far apart."""
     h = number.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
     h = (h ^ (h >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

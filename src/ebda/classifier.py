@@ -223,7 +223,7 @@ class EBClassifier(MomentClassifier):
     ) -> LinearRule:
         """Effects under each covariance, the choice between them, and the rule."""
         recipe = self._recipe()
-        compared = self._compared(recipe, contrasts, samples)
+        compared = self._compared(recipe, moments, samples)
         data = moments, contrasts, samples
         if compared is not None and samples is not None:
             recipe = recipe.without_order() if self.covariance == "auto" else recipe
@@ -259,13 +259,13 @@ class EBClassifier(MomentClassifier):
         return LinearRule(rule.coef, rule.intercept + odds)
 
     def _compared(
-        self, recipe: Recipe, contrasts: Contrasts, samples: Samples | None
+        self, recipe: Recipe, moments: ClassMoments, samples: Samples | None
     ) -> IntArray | None:
         """Features that rules are compared on, where all would be too many."""
         if samples is None or len(recipe.names) == 1:
             return None
         most = max(LEAST_COMPARED, min(MOST_COMPARED, _COMPARED_VALUES // len(samples)))
-        return None if len(contrasts.variance) <= most else by_hash(contrasts, most)
+        return None if moments.means.shape[1] <= most else by_hash(moments, most)
 
     def _select(
         self,

@@ -23,7 +23,7 @@ from ebda.moments import ClassMoments
 from ebda.threads import over_blocks
 from ebda.variance import ROUNDING, Variance, any_rounding
 
-# Bits of a variance that a hash of it does without: 18 of the mantissa are left.
+# Bits of a sum of squares that a hash of it does without: 18 of the mantissa are left.
 _DROPPED_BITS = 34
 
 
@@ -129,18 +129,27 @@ def class_contrasts(moments: ClassMoments, variance: Variance) -> Contrasts:
     return Contrasts(z, scale, positive, negative, within, constant)
 
 
-def by_hash(contrasts: Contrasts, size: int) -> IntArray:
+def by_hash(moments: ClassMoments, size: int) -> IntArray:
     """So many features as if drawn at random, whatever their order.
 
-    Those whose variance has the smallest hash. Its last digits depend on the order in
-    which samples were added up, and are left out.
+    Those whose sums of squares have the smallest hash, all classes together. Their
+    last digits depend on the order in which samples were added up, and are left out.
+    (Moderated variances would not do: they may be the same for all features.)
     """
-    leading = contrasts.variance.view(np.int64) >> _DROPPED_BITS
-    key = scattered(leading)
+    squares = moments.centred_squares
+    key = np.empty(squares.shape[1], dtype=np.uint64)
+
+    def part(cols: slice) -> None:
+        mixed = np.zeros(cols.stop - cols.start, dtype=np.uint64)
+        for row in squares[:, cols]:
+            leading = row.view(np.int64) >> _DROPPED_BITS
+            mixed = scattered(mixed ^ leading.view(np.uint64))
+        key[cols] = mixed
+
+    over_blocks(part, len(key))
     last = np.partition(key, size - 1)[size - 1]
-    # Features of one variance go together, as far as there is room.
-    chosen: IntArray = np.flatnonzero(key <= last)
-    if len(chosen) > size:
-        tied = chosen[key[chosen] == last]
-        chosen = np.setdiff1d(chosen, tied[size - len(chosen) :])
+    # Features that are alike go together, as far as there is room.
+    below = np.flatnonzero(key < last)
+    tied = np.flatnonzero(key == last)[: size - len(below)]
+    chosen: IntArray = np.sort(np.concatenate([below, tied]))
     return chosen
