@@ -13,7 +13,6 @@ from functools import cached_property
 import numpy as np
 
 from ebda.arrays import FloatArray, IntArray
-from ebda.tabulated import ends
 from ebda.threads import over_blocks
 
 # Fewer values than this are used as they are.
@@ -72,7 +71,7 @@ def group(z: FloatArray, scale: FloatArray) -> Cells:
     """
     equal = scale.strides == (0,) or np.ptp(scale) == 0
     if len(z) < _MIN_BINNED:
-        z = np.rint(z / _STEP) * _STEP
+        z = _rounded(z)
         order = np.argsort(z, kind="stable") if equal else np.lexsort((scale, z))
         return each_value(z[order], scale[order])
     return _group_equal(z, float(scale[0])) if equal else _group_mixed(z, scale)
@@ -80,34 +79,41 @@ def group(z: FloatArray, scale: FloatArray) -> Cells:
 
 def _place(z: FloatArray) -> IntArray:
     """Number of the cell that a value lies in."""
-    place = z / _WIDTH
-    far = np.flatnonzero(np.abs(z) > _LINEAR)
-    if far.size:
+    place = z * (1 / _WIDTH)
+    if max(-z.min(), z.max()) > _LINEAR:
+        far = np.flatnonzero(np.abs(z) > _LINEAR)
         size = np.abs(z[far])
         place[far] = np.sign(z[far]) * (1 + np.log(size / _LINEAR)) * _LINEAR / _WIDTH
     return np.floor(place, out=place).astype(np.int64)
 
 
+def _rounded(z: FloatArray) -> FloatArray:
+    x = z * (1 / _STEP)
+    np.rint(x, out=x)
+    x *= _STEP
+    return x
+
+
 def _group_equal(z: FloatArray, scale: float) -> Cells:
     """Block by block: sums of whole steps are exact in any order."""
-    first, last = _place(np.array(ends(z)))
-    first -= 1  # rounding to steps may move the smallest value into the cell below
-    size = int(last - first) + 2
 
-    def part(rows: slice) -> tuple[IntArray, FloatArray, float]:
-        x = z[rows] / _STEP
-        np.rint(x, out=x)
-        x *= _STEP
+    def part(rows: slice) -> tuple[int, IntArray, FloatArray, float]:
+        x = _rounded(z[rows])
         cell = _place(x)
+        first = int(cell.min())
         cell -= first
-        total = np.bincount(cell, x, size).astype(np.float64, copy=False)
-        return np.bincount(cell, minlength=size), total, float(x @ x)
+        total = np.bincount(cell, x).astype(np.float64, copy=False)
+        return first, np.bincount(cell), total, float(x @ x)
 
     parts = over_blocks(part, len(z))
-    count = np.sum([n for n, _, _ in parts], axis=0)
+    first = min(start for start, *_ in parts)
+    size = max(start + len(n) for start, n, *_ in parts) - first
+    count, total = np.zeros(size), np.zeros(size)
+    for start, n, t, _ in parts:
+        count[start - first : start - first + len(n)] += n
+        total[start - first : start - first + len(n)] += t
     used = count > 0
-    members = count[used].astype(np.float64)
-    total = np.sum([t for _, t, _ in parts], axis=0)[used]
+    members, total = count[used], total[used]
     value = total / members
     within = max(sum(square for *_, square in parts) - float(total @ value), 0.0)
     precision = np.full(len(members), scale**-2.0)
@@ -115,7 +121,7 @@ def _group_equal(z: FloatArray, scale: float) -> Cells:
 
 
 def _group_mixed(z: FloatArray, scale: FloatArray) -> Cells:
-    z = np.rint(z / _STEP) * _STEP
+    z = _rounded(z)
     cell = _place(z)
     cell -= cell.min()
     layer = np.floor(np.log(scale) / _SCALE_WIDTH).astype(np.int64)

@@ -48,14 +48,16 @@ def check_values(
     z: npt.ArrayLike, scale: npt.ArrayLike
 ) -> tuple[FloatArray, FloatArray]:
     """Flat float64 values with a scale each; the door of every prior family."""
-    values = finite_values(z)
+    values = np.asarray(z, dtype=np.float64)
+    low, high = ends(values.ravel()) if values.size else (0.0, 0.0)
+    if not np.isfinite([low, high]).all():
+        finite_values(values)  # says where
     scales = broadcast_scale(values, scale)
     values = values.ravel()
     if values.size == 0:
         raise ValueError("cannot estimate a prior from no values")
     if not any(scales.strides):  # one for all: no vector of its own
         scales = np.broadcast_to(scales.flat[0], values.shape)
-        low, high = ends(values)
         if max(-low, high) / float(scales[0]) <= _FARTHEST:
             return values, scales
     scales = scales.ravel()

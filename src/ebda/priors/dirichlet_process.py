@@ -48,6 +48,10 @@ WEIGHTS: dict[str, Callable[[VariationalFit, Cells], DiscretePrior]] = {
 }
 
 
+# More values than this have the second tolerance.
+_MANY, _MANY_TOL = 100_000, 1e-9
+
+
 class DirichletProcess(PriorFamily):
     """Dirichlet process prior with a point mass at zero, by variational Bayes.
 
@@ -81,8 +85,8 @@ class DirichletProcess(PriorFamily):
         the paper. By default "map" for "paper" and "mean" for "converged".
     tol : float, optional
         "converged": stop when the bound gains less than this share of itself, by
-        default 1e-12. "paper": stop when no responsibility moves by more, by default
-        1e-3.
+        default 1e-12, or 1e-9 for more than 100,000 values. "paper": stop when no
+        responsibility moves by more, by default 1e-3.
     max_iter : int
         Iterations at the most, for each batch.
     start : DiscretePrior, optional
@@ -204,6 +208,8 @@ class DirichletProcess(PriorFamily):
         start: DiscretePrior | None,
     ) -> list[tuple[VariationalFit, DiscretePrior]]:
         grouping, iteration, weights, tol = INFERENCES[self.inference]
+        # What the bound of many values gains below this says nothing about them.
+        many = _MANY_TOL if max(map(len, z)) > _MANY else 0.0
         if start is not None:
             iteration = partial(_nearest, start)
         # Threads of BLAS add in another order: with one, n_jobs changes no bit.
@@ -213,7 +219,7 @@ class DirichletProcess(PriorFamily):
                 cells,
                 Model(self.alpha, self.sigma, self.zero_weight),
                 self.n_components,
-                tol if self.tol is None else self.tol,
+                max(tol, many) if self.tol is None else self.tol,
                 self.max_iter,
             )
             prior = WEIGHTS[self.weights or weights]
