@@ -46,7 +46,7 @@ LAYERS = [
         "evaluation",
         "onnx",
     },
-    {"datasets", "modelfile", "paper", "plotting"},
+    {"datasets", "modelfile", "paper", "plotting", "inputs"},
     {"report"},
     {"cli"},
     {"__init__", "__main__"},

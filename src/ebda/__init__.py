@@ -37,7 +37,16 @@ _HOMES = {
     "save": "ebda.modelfile",
     "to_onnx": "ebda.onnx",
 }
-_MODULES = ("datasets", "modelfile", "paper", "plotting", "priors", "report", "theory")
+_MODULES = (
+    "datasets",
+    "inputs",
+    "modelfile",
+    "paper",
+    "plotting",
+    "priors",
+    "report",
+    "theory",
+)
 
 
 def __getattr__(name: str) -> Any:

@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import argparse
+import os
+import shlex
 import sys
 from collections.abc import Sequence
 
-from ebda.cli import demo, reproduce
+from ebda.cli import demo, denoise, fit, predict, report, reproduce
 
-COMMANDS = {"demo": demo, "reproduce": reproduce}
+COMMANDS = {
+    "fit": fit,
+    "predict": predict,
+    "report": report,
+    "denoise": denoise,
+    "demo": demo,
+    "reproduce": reproduce,
+}
+# What a shell reports for a command that Ctrl-C stopped.
+_INTERRUPTED = 130
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -32,10 +43,26 @@ def _parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; the exit status is 0, 1 (input at fault) or 2 (wrong usage)."""
-    options = _parser().parse_args(arguments)
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    options = _parser().parse_args(given)
+    options.command_line = shlex.join(["ebda", *given])
     try:
         options.run(options)
-    except (ValueError, OSError, ImportError) as error:
-        print(f"ebda {options.command}: {error}", file=sys.stderr)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Who reads the output has had enough; Python must not complain on leaving.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except KeyboardInterrupt:
+        print(f"ebda {options.command}: stopped", file=sys.stderr)
+        return _INTERRUPTED
+    except (ValueError, OSError, ImportError, MemoryError) as error:
+        print(f"ebda {options.command}: {_one_line(error)}", file=sys.stderr)
         return 1
     return 0
+
+
+def _one_line(error: BaseException) -> str:
+    if isinstance(error, MemoryError):
+        return "there is not enough memory for these data"
+    return " ".join(str(error).split())

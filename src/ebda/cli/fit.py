@@ -1,0 +1,231 @@
+"""``ebda fit``: from a file to a model, its error and the features that matter."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from ebda.classifier import EBClassifier
+from ebda.cli import options as shared
+from ebda.cli.outcome import Fitted, about, record, words
+from ebda.cli.output import put_json
+from ebda.cli.progress import Watched, steps
+from ebda.covariance import COVARIANCES
+from ebda.evaluation import cross_validate, evaluate
+from ebda.inputs import Table, match_features, read
+from ebda.inputs.blocks import shown
+from ebda.inputs.labels import align
+from ebda.inputs.matching import by_name
+from ebda.inputs.values import medians
+from ebda.priors import PRIORS
+from ebda.shrinkage import SHRINKAGES
+
+HELP = "fit a classifier to a file, with its cross-validated error"
+DESCRIPTION = (
+    "Reads a table of samples and features, says what it understood, estimates the "
+    "error by cross-validation, fits the classifier to all samples, and prints the "
+    "error, the confusion table and the features that matter."
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of the command."""
+    shared.add_data(parser)
+    shared.add_labels(parser)
+    shared.add_reading(parser)
+    parser.add_argument("--model", type=Path, metavar="FILE", help="keep the model")
+    parser.add_argument(
+        "--report", type=Path, metavar="FILE", help="write a page about it (HTML)"
+    )
+    parser.add_argument(
+        "--test", type=Path, metavar="DATA", help="samples for a test of the model"
+    )
+    parser.add_argument(
+        "--test-labels", type=Path, metavar="FILE", help="their labels, as --labels"
+    )
+    parser.add_argument(
+        "--cv",
+        type=_folds,
+        default=5,
+        metavar="FOLDS",
+        help="folds of the cross-validation, 0 for none (default: %(default)s)",
+    )
+    priors = [name for name in PRIORS if name != "fixed"]
+    parser.add_argument("--prior", choices=priors, default="dp")
+    parser.add_argument("--shrinkage", choices=["auto", *SHRINKAGES], default="auto")
+    parser.add_argument("--covariance", choices=["auto", *COVARIANCES], default="auto")
+    parser.add_argument("--seed", type=int, default=0, metavar="S")
+    parser.add_argument(
+        "--jobs", type=int, metavar="N", help="threads; the result is the same"
+    )
+    parser.add_argument(
+        "--top",
+        type=int,
+        default=10,
+        metavar="N",
+        help="features to list (default: %(default)s)",
+    )
+    shared.add_saying(parser)
+
+
+def _folds(text: str) -> int:
+    number = int(text)
+    if number < 0 or number == 1:
+        raise argparse.ArgumentTypeError("give 2 folds or more, or 0 for none")
+    return number
+
+
+def run(options: argparse.Namespace) -> None:
+    """Read, preview, evaluate, fit, print, write."""
+    shared.check_folder("--model", options.model)
+    shared.check_folder("--report", options.report)
+    start = time.perf_counter()
+    table = read(
+        options.data,
+        options.target,
+        options.orient,
+        options.labels,
+        options.impute,
+        options.log,
+        layer=options.layer,
+        drop=options.drop,
+        duplicates=options.duplicates,
+    )
+    if table.y is None:
+        raise ValueError(
+            f"{options.data}: say with --target which column or row has the labels, or "
+            "with --labels which file"
+            + (f"; text is in {shown(table.candidates, 6)}" if table.candidates else "")
+        )
+    _check_classes(table, options.cv)
+    test = _read_test(options, table)
+    read_in = time.perf_counter() - start
+    # With --json standard output is for the object alone.
+    stream = sys.stderr if options.json else sys.stdout
+    if not options.quiet:
+        print(f"{table.preview()}\n", file=stream, flush=True)
+    fitted = _fit(table, test, options, read_in)
+    written = _write(table, test, fitted, options)
+    if options.json:
+        put_json(record(table, fitted, written, options))
+    elif not options.quiet:
+        print(words(fitted, written, options))
+
+
+def _check_classes(table: Table, n_folds: int) -> None:
+    counts = table.class_counts
+    if len(counts) < 2:
+        raise ValueError(
+            f"{table.source}: all samples are {next(iter(counts))!r} in "
+            f"{table.labels_from}; a classifier needs two classes"
+        )
+    single = [label for label, n in counts.items() if n == 1]
+    if len(single) == len(counts):
+        raise ValueError(
+            f"{table.source}: each sample has a class of its own in "
+            f"{table.labels_from}; are these names? Say with --target where the "
+            "labels are"
+        )
+    if single and n_folds:
+        raise ValueError(
+            f"{table.source}: cross-validation needs two samples of each class, and of "
+            f"{shown(single)} there is one; leave it out, or go without with --cv 0"
+        )
+
+
+def _read_test(options: argparse.Namespace, table: Table) -> Table | None:
+    """The test samples, with the features and the labels of the training data."""
+    if options.test is None:
+        return None
+    labels = options.test_labels or options.labels
+    found = read(
+        options.test,
+        options.target,
+        options.orient,
+        labels,
+        log=options.log,
+        layer=options.layer,
+        duplicates=options.duplicates,
+        features=table.feature_names.tolist(),
+        keep_missing=True,
+    )
+    if found.y is None:
+        raise ValueError(f"{options.test}: the test samples need labels")
+    assert table.y is not None
+    names = table.feature_names.tolist()
+    stand_in = None
+    if options.impute is not None:
+        every = np.arange(table.n_features)
+        stand_in = medians(table.X, every, names, table.source)
+    way_out = "the model is fitted to them; correct the test data, or --drop them"
+    match = match_features(found, names, stand_in, way_out=way_out)
+    y = align(found.y, np.unique(table.y), found.sample_names, found.source)
+    return replace(found, X=match.X, y=y, feature_names=table.feature_names)
+
+
+def _fit(
+    table: Table, test: Table | None, options: argparse.Namespace, read_in: float
+) -> Fitted:
+    """Cross-validate, fit to all samples, and test."""
+    assert table.y is not None
+    model = EBClassifier(
+        prior=options.prior,
+        shrinkage=options.shrinkage,
+        covariance=options.covariance,
+        n_jobs=options.jobs,
+        random_state=options.seed,
+    )
+    folds = min(options.cv, min(table.class_counts.values()))
+    seconds = {"reading": read_in}
+    crossed = tested = None
+    with steps(folds + 1, options.quiet) as done:
+        start = time.perf_counter()
+        if folds:
+            watched = Watched(model, lambda: done("fold"))
+            crossed = cross_validate(watched, table.X, table.y, folds, options.seed)
+            seconds["cross-validation"] = time.perf_counter() - start
+        start = time.perf_counter()
+        model.fit(table.X, table.y)
+        model.feature_names_in_ = table.feature_names.astype(object)
+        seconds["fit"] = time.perf_counter() - start
+        done("fit to all samples")
+    if test is not None:
+        assert test.y is not None
+        with by_name():
+            tested = evaluate(model, test.X, test.y)
+    return Fitted(model, crossed, tested, seconds)
+
+
+def _write(
+    table: Table, test: Table | None, fitted: Fitted, options: argparse.Namespace
+) -> dict[str, Path]:
+    """Model file and report, as asked for."""
+    judged = table if fitted.cross_validated is not None or test is None else test
+    data = about(table, judged, options)
+    written = {}
+    if options.model is not None:
+        from ebda import modelfile
+
+        modelfile.save(fitted.model, options.model, fitted.evaluation, data)
+        written["model"] = options.model
+    if options.report is not None:
+        from ebda import report
+
+        with by_name():
+            report.write_report(
+                options.report,
+                fitted.model,
+                X=judged.X,
+                y=judged.y,
+                evaluation=fitted.evaluation,
+                sample_names=judged.sample_names.tolist(),
+                data=data,
+                command=options.command_line,
+            )
+        written["report"] = options.report
+    return written

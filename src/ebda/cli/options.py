@@ -1,0 +1,113 @@
+"""Options that several commands share: how data are read, and what is checked first."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from ebda.inputs.names import DUPLICATES
+from ebda.inputs.orientation import ORIENTATIONS
+
+FORMATS = (
+    "CSV or TSV (also gzipped), Parquet, AnnData .h5ad, GCT, NumPy .npz, LIBSVM text "
+    "or a Zarr store; what it is, its content tells"
+)
+
+
+def add_data(parser: argparse.ArgumentParser) -> None:
+    """The data, and how they lie in the file."""
+    parser.add_argument("data", type=Path, metavar="DATA", help=FORMATS)
+    parser.add_argument(
+        "--orient",
+        choices=ORIENTATIONS,
+        default="auto",
+        help="where the samples are: in rows, or in columns as expression tables have "
+        "them (default: guessed, and said)",
+    )
+    parser.add_argument(
+        "--drop",
+        nargs="+",
+        default=[],
+        metavar="NAME",
+        help="columns, rows or features to leave out",
+    )
+
+
+def add_labels(parser: argparse.ArgumentParser) -> None:
+    """Where the labels are."""
+    parser.add_argument(
+        "--target",
+        metavar="NAME",
+        help="column of the labels (or row, where samples are columns; a column of obs "
+        "for AnnData, an array for .npz; a column of the file that --labels names)",
+    )
+    parser.add_argument(
+        "--labels",
+        type=Path,
+        metavar="FILE",
+        help="a second file with the labels, matched by the names of the samples: a "
+        "table, or GenePattern's .cls (by order)",
+    )
+
+
+def add_reading(parser: argparse.ArgumentParser) -> None:
+    """What is done to the data of a fit, and again to what its model is given."""
+    parser.add_argument(
+        "--impute",
+        choices=["median"],
+        help="fill missing values with the median of the feature (default: they are "
+        "an error)",
+    )
+    parser.add_argument(
+        "--log",
+        action="store_true",
+        help="take sign(x) log(1 + |x|) of the values, for raw intensities or counts",
+    )
+    parser.add_argument("--layer", metavar="NAME", help="layer of AnnData, not X")
+    parser.add_argument(
+        "--duplicates",
+        choices=sorted(DUPLICATES),
+        default="error",
+        help="features of the same name: an error (default), or numbered as R does",
+    )
+
+
+def add_saying(parser: argparse.ArgumentParser) -> None:
+    """How much a command says."""
+    parser.add_argument(
+        "--quiet", action="store_true", help="say nothing but what is wrong"
+    )
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help="print one JSON object to standard output, and nothing else there",
+    )
+
+
+def remembered(data: dict[str, Any] | None) -> dict[str, Any]:
+    """How the data of a model were read, so that others are read the same way."""
+    known = data or {}
+    return {
+        "log": bool(known.get("log", False)),
+        "layer": known.get("layer"),
+        "duplicates": known.get("duplicates", "error"),
+    }
+
+
+def check_folder(option: str, path: Path | None) -> None:
+    """Refuse a file in a folder that is not there, before hours of work are lost."""
+    if path is None:
+        return
+    if path.is_dir():
+        raise ValueError(f"{option} {path}: this is a folder; name a file")
+    if not path.resolve().parent.is_dir():
+        raise ValueError(f"{option} {path}: there is no folder {path.parent}; make it")
+
+
+def level(text: str) -> float:
+    """A level between 0 and 1, for argparse."""
+    value = float(text)
+    if not 0 < value < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not between 0 and 1")
+    return value

@@ -1,0 +1,113 @@
+"""What commands write: tables by the ending of the file, whole or not at all."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import math
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ebda.inputs.extras import polars
+
+
+def _csv(frame: Any) -> bytes:
+    text: str = frame.write_csv()
+    return text.encode()
+
+
+def _tsv(frame: Any) -> bytes:
+    text: str = frame.write_csv(separator="\t")
+    return text.encode()
+
+
+def _parquet(frame: Any) -> bytes:
+    stream = io.BytesIO()
+    frame.write_parquet(stream)
+    return stream.getvalue()
+
+
+def _packed(write: Callable[[Any], bytes]) -> Callable[[Any], bytes]:
+    # Without a time in it the same table gives the same bytes.
+    return lambda frame: gzip.compress(write(frame), mtime=0)
+
+
+WRITERS: dict[str, Callable[[Any], bytes]] = {
+    ".csv": _csv,
+    ".tsv": _tsv,
+    ".txt": _tsv,
+    ".csv.gz": _packed(_csv),
+    ".tsv.gz": _packed(_tsv),
+    ".parquet": _parquet,
+}
+
+
+def writer_for(path: Path | None) -> Callable[[Any], bytes]:
+    """How a table is written to a file of this name; CSV where there is none.
+
+    >>> writer_for(Path("out.xlsx"))
+    Traceback (most recent call last):
+    ValueError: --out out.xlsx: the ending is none of .csv, .tsv, .txt, .csv.gz,
+    .tsv.gz, .parquet
+    """
+    if path is None:
+        return _csv
+    for ending, write in WRITERS.items():
+        if path.name.lower().endswith(ending):
+            return write
+    raise ValueError(f"--out {path}: the ending is none of {', '.join(WRITERS)}")
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file so that it is whole or not there: an old one stays until then."""
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        part.write_bytes(content)
+        part.replace(path)
+    finally:
+        with suppress(FileNotFoundError):
+            part.unlink()
+
+
+def put_table(
+    columns: Mapping[str, Sequence[Any] | Any],
+    out: Path | None,
+    write: Callable[[Any], bytes],
+) -> None:
+    """Write a table to a file, or to standard output."""
+    content = write(polars().DataFrame(dict(columns)))
+    if out is None:
+        sys.stdout.write(content.decode())
+    else:
+        write_whole(out, content)
+
+
+def put_json(record: Mapping[str, Any]) -> None:
+    """One JSON object on standard output."""
+    print(json.dumps(plain(record), ensure_ascii=False, allow_nan=False))
+
+
+def plain(value: Any) -> Any:
+    """What JSON knows: no NumPy, and null for what is not a number.
+
+    >>> plain({"a": np.float64(1.5), "b": np.array([1.0, np.nan]), 3: (np.int64(1),)})
+    {'a': 1.5, 'b': [1.0, None], '3': [1]}
+    """
+    if isinstance(value, Mapping):
+        return {str(key): plain(entry) for key, entry in value.items()}
+    if isinstance(value, np.ndarray | np.generic):
+        return plain(value.tolist())
+    if isinstance(value, list | tuple):
+        return [plain(entry) for entry in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, Path):
+        return str(value)
+    return value

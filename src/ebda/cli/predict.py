@@ -1,0 +1,177 @@
+"""``ebda predict``: labels and probabilities for new samples."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ebda.arrays import FloatArray
+from ebda.cli import options as shared
+from ebda.cli.output import put_json, put_table, writer_for
+from ebda.inputs import Match, Table, match_features, read
+from ebda.inputs.blocks import counted, shown
+from ebda.inputs.matching import by_name
+
+HELP = "classify new samples with a model file"
+DESCRIPTION = (
+    "Classifies the samples of a file with a model that ebda fit has written. Features "
+    "are found by name, in any order; those that the model does not know are ignored. "
+    "The logarithm is taken if it was for the fit."
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of the command."""
+    parser.add_argument("model", type=Path, metavar="MODEL", help="the model file")
+    shared.add_data(parser)
+    parser.add_argument(
+        "--out",
+        type=Path,
+        metavar="FILE",
+        help="CSV, TSV (also .gz) or Parquet by the ending (default: CSV to standard "
+        "output)",
+    )
+    parser.add_argument(
+        "--missing",
+        choices=["error", "zero-weight"],
+        default="error",
+        help="features or values that are not there: an error (default), or given no "
+        "weight: the mean of the class means stands in, where a feature speaks for no "
+        "class",
+    )
+    shared.add_saying(parser)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Load, read, match, predict, write."""
+    from ebda import modelfile
+
+    start = time.perf_counter()
+    write = writer_for(options.out)
+    shared.check_folder("--out", options.out)
+    record = modelfile.load_record(options.model)
+    table, match = read_for(record.model, record.data, options)
+    with by_name():
+        predicted = record.model.predict(match.X)
+        probabilities = record.model.predict_proba(match.X)
+    classes = [str(label) for label in record.model.classes_.tolist()]
+    if options.out is not None or not options.json:
+        columns = {"sample": table.sample_names.tolist(), "predicted": predicted}
+        for label, column in zip(classes, probabilities.T, strict=True):
+            columns[f"probability_{label}"] = column
+        put_table(columns, options.out, write)
+    seconds = time.perf_counter() - start
+    if options.json:
+        put_json(
+            {
+                "model": options.model,
+                "data": options.data,
+                "out": options.out,
+                "transformation": table.transformation,
+                "ignored_features": match.n_extra,
+                "missing_features": match.missing,
+                "missing_values": match.n_filled,
+                "seconds": seconds,
+                "predictions": [
+                    {
+                        "sample": sample,
+                        "predicted": label,
+                        "probabilities": dict(zip(classes, row, strict=True)),
+                    }
+                    for sample, label, row in zip(
+                        table.sample_names.tolist(),
+                        predicted.tolist(),
+                        probabilities.tolist(),
+                        strict=True,
+                    )
+                ],
+            }
+        )
+    if not options.quiet:
+        counts = Counter(str(label) for label in predicted.tolist())
+        words = ", ".join(f"{label} {counts[label]}" for label in classes)
+        print(f"{table.n_samples} samples: {words}", file=sys.stderr)
+        for line in remarks(table, match):
+            print(line, file=sys.stderr)
+        if options.out is not None:
+            print(f"Written: {options.out}", file=sys.stderr)
+
+
+def read_for(
+    model: Any,
+    data: dict[str, Any] | None,
+    options: argparse.Namespace,
+    impute: str | None = None,
+) -> tuple[Table, Match]:
+    """The data in the order of the model's features, read as the fit read its own."""
+    names = feature_names(model)
+    table = read(
+        options.data,
+        getattr(options, "target", None),
+        options.orient,
+        getattr(options, "labels", None),
+        impute,
+        drop=options.drop,
+        features=names,
+        keep_missing=True,
+        **shared.remembered(data),
+    )
+    if names is None:
+        names = _names_by_order(model, table)
+    stand_in = neutral_values(model) if options.missing == "zero-weight" else None
+    way_out = "give them, or go on without their weight: --missing zero-weight"
+    match = match_features(
+        table, names, stand_in, absent=stand_in is not None, way_out=way_out
+    )
+    return table, match
+
+
+def feature_names(model: Any) -> list[str] | None:
+    """Names of the features, where the model has any."""
+    names = getattr(model, "feature_names_in_", None)
+    return None if names is None else [str(name) for name in names]
+
+
+def _names_by_order(model: Any, table: Table) -> list[str]:
+    if table.n_features != model.n_features_in_:
+        raise ValueError(
+            f"{table.source}: the model has no names of features, and takes "
+            f"{model.n_features_in_} by order; there are {table.n_features}"
+        )
+    names: list[str] = table.feature_names.tolist()
+    return names
+
+
+def neutral_values(model: Any) -> FloatArray:
+    """For each feature the value at which it speaks for no class.
+
+    The rule weighs a feature by its distance to the mean of the class means (the
+    midpoint of two), which the intercept holds: at this value it adds nothing.
+    """
+    middle: FloatArray = np.asarray(model.moments_.means).mean(axis=0)
+    return middle
+
+
+def remarks(table: Table, match: Match) -> list[str]:
+    """What was done to the data before they were classified."""
+    lines = []
+    if table.transformation != "none":
+        lines.append(f"The values are {table.transformation}, as for the fit.")
+    if match.n_extra:
+        lines.append(
+            f"{counted(match.n_extra, 'feature')} that the model does not know ignored."
+        )
+    if match.missing:
+        lines.append(
+            f"{counted(len(match.missing), 'feature')} of the model not there, and "
+            f"without weight: {shown(match.missing, 5)}."
+        )
+    if match.n_filled:
+        lines.append(f"{counted(match.n_filled, 'missing value')} left without weight.")
+    return lines

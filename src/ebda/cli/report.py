@@ -1,0 +1,138 @@
+"""``ebda report``: the page about a model, again or for other samples."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ebda.cli import options as shared
+from ebda.cli.predict import feature_names, read_for, remarks
+from ebda.evaluation import Evaluation, evaluate
+from ebda.inputs import Table
+from ebda.inputs.labels import align
+from ebda.inputs.matching import by_name
+
+HELP = "write the page about a model file"
+DESCRIPTION = (
+    "Writes the HTML page about a model that ebda fit has written, with the samples of "
+    "a file: those of the fit, with the error that was found then, or new ones."
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of the command."""
+    parser.add_argument("model", type=Path, metavar="MODEL", help="the model file")
+    shared.add_data(parser)
+    shared.add_labels(parser)
+    parser.add_argument(
+        "--out",
+        type=Path,
+        metavar="FILE",
+        help="where to write the page (default: MODEL with the ending .html)",
+    )
+    parser.add_argument(
+        "--missing",
+        choices=["error", "zero-weight"],
+        default="error",
+        help="as in ebda predict",
+    )
+    parser.add_argument(
+        "--test",
+        action="store_true",
+        help="the samples took no part in the fit: show the error on them",
+    )
+    parser.add_argument(
+        "--quiet", action="store_true", help="say nothing but what is wrong"
+    )
+
+
+def run(options: argparse.Namespace) -> None:
+    """Load, read, and write the page."""
+    from ebda import modelfile
+    from ebda import report as page
+
+    out = options.out or options.model.with_suffix(".html")
+    shared.check_folder("--out", out)
+    record = modelfile.load_record(options.model)
+    data = dict(record.data or {})
+    if options.target is None and options.labels is None and not data.get("labels"):
+        options.target = data.get("target")
+    options.drop = [*options.drop, *data.get("drop", [])]
+    table, match = read_for(record.model, data, options, data.get("impute"))
+    y = table.y
+    if y is not None:
+        y = align(y, record.model.classes_, table.sample_names, table.source)
+    table = replace(table, X=match.X, y=y, feature_names=_names(record.model, table))
+    with by_name():
+        shown = honest(record, data, table, options.test)
+        page.write_report(
+            out,
+            record.model,
+            X=table.X,
+            y=shown.y,
+            evaluation=shown.evaluation,
+            sample_names=shown.sample_names,
+            data=data,
+            command=data.get("command"),
+        )
+    if not options.quiet:
+        for line in [*remarks(table, match), *shown.remarks]:
+            print(line, file=sys.stderr)
+        print(f"Written: {out}")
+
+
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """What the page may say about the samples."""
+
+    y: npt.NDArray[Any] | None
+    evaluation: Evaluation | None
+    sample_names: list[str] | None
+    remarks: tuple[str, ...] = ()
+
+
+def honest(record: Any, data: dict[str, Any], table: Table, test: bool) -> Shown:
+    """The error that can be shown beside these samples.
+
+    Beside those that the kept error is about, that error. Others are a test only where
+    the user says that they took no part in the fit: of a part of the training data, or
+    of the same data with other digits, nobody else can know it.
+    """
+    samples = table.fingerprint()
+    names: list[str] = table.sample_names.tolist()
+    kept: Evaluation | None = record.evaluation
+    if test:
+        if samples == data.get("fitted_to"):
+            raise ValueError(
+                f"{table.source}: these are the samples of the fit, and no test; leave "
+                "--test out"
+            )
+        if table.y is None:
+            raise ValueError(
+                f"{table.source}: a test needs labels; say with --target or --labels "
+                "where they are"
+            )
+        return Shown(table.y, evaluate(record.model, table.X, table.y), names)
+    if kept is None:
+        return Shown(table.y, None, names)
+    if samples == data.get("evaluated_on"):
+        return Shown(kept.classes[kept.codes], kept, names)
+    remark = (
+        "The error on the page was estimated from other samples; if these took no part "
+        "in the fit and have labels, --test shows the error on them."
+    )
+    # As many names as other samples have would be taken for theirs.
+    mine = None if len(names) == len(kept.codes) else names
+    new = samples != data.get("fitted_to")
+    return Shown(table.y, kept, mine, (remark,) if new else ())
+
+
+def _names(model: Any, table: Table) -> Any:
+    names = feature_names(model)
+    return table.feature_names if names is None else np.array(names, dtype=np.str_)

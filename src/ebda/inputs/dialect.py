@@ -1,0 +1,200 @@
+"""How a text file is written: encoding, separator, decimal sign, where data begin."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import gzip
+import io
+import re
+import zlib
+from dataclasses import dataclass
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+SEPARATORS = {
+    ",": "commas",
+    "\t": "tabs",
+    ";": "semicolons",
+    "|": "bars",
+    " ": "blanks",
+}
+# How much of a file is looked at: bytes, lines, cells.
+_SAMPLE = 1 << 18
+_LINES = 20
+_CELLS = 5000
+_COMMA_NUMBER = re.compile(r"\s*[-+]?\d*,\d+([eE][-+]?\d+)?\s*")
+_POINT_NUMBER = re.compile(r"\s*[-+]?(\d+\.\d*|\.\d+)([eE][-+]?\d+)?\s*")
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How the cells of a text are told apart.
+
+    Parameters
+    ----------
+    separator : str
+        Between two cells.
+    decimal_comma : bool
+        Whether 1,5 is a number.
+    header : list of str
+        Cells of the first line.
+    start : int
+        Byte at which the line after it begins.
+    width : int
+        Cells in that line; one more than in the header where R has written row names.
+    quotes : bool
+        Whether quotes hold a cell together.
+    """
+
+    separator: str
+    decimal_comma: bool
+    header: list[str]
+    start: int
+    width: int
+    quotes: bool = True
+
+
+def read_text(path: Path) -> tuple[bytes, tuple[str, ...]]:
+    """A text file as UTF-8 without a mark in front, and what was done to it."""
+    data = path.read_bytes()
+    notes: list[str] = []
+    if data.startswith(b"\x1f\x8b"):
+        try:
+            data = gzip.decompress(data)
+        except (EOFError, OSError, zlib.error) as error:
+            raise ValueError(
+                f"{path}: the gzip file is damaged or cut off ({error}); "
+                "copy it once more"
+            ) from None
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        data = data.decode("utf-16").encode()
+        notes.append("the text is UTF-16")
+    data = data.removeprefix(codecs.BOM_UTF8)
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        data = data.decode("cp1252", errors="replace").encode()
+        notes.append("the text is not UTF-8 and was read as Windows-1252")
+    if b"\n" not in data:
+        data = data.replace(b"\r", b"\n")
+    return data, tuple(notes)
+
+
+def find_dialect(data: bytes, path: Path) -> Dialect:
+    r"""Separator, decimal sign and header, from the beginning of a text.
+
+    Examples
+    --------
+    >>> found = find_dialect(b"gene;A;B\nx;1,5;2,0\n", Path("excel.csv"))
+    >>> found.separator, found.decimal_comma, found.header
+    (';', True, ['gene', 'A', 'B'])
+
+    R's ``write.table`` gives the header one cell less than the other lines:
+
+    >>> find_dialect(b'"A" "B"\n"x" 1.5 2\n', Path("r.txt")).width
+    3
+    """
+    start = _after_comments(data)
+    # Whole lines only, but always two of them: lines of wide tables are long.
+    end = start
+    for _ in range(2):
+        at = data.find(b"\n", end)
+        end = len(data) if at < 0 else at + 1
+    end = max(end, data.rfind(b"\n", start, start + _SAMPLE) + 1)
+    text = data[start:end].decode("utf-8")
+    if not text.strip():
+        raise ValueError(f"{path}: the file is empty")
+    separator = _separator(text, path)
+    header, first = _records(text, separator, path)
+    header = [name.strip() for name in header]
+    if header[-1:] == [""] and len(first) < len(header):
+        header.pop()
+    body = text.split("\n", 1)[1] if "\n" in text else ""
+    return Dialect(
+        separator,
+        separator != "," and _has_decimal_comma(body, separator),
+        header,
+        start + _header_bytes(text, separator),
+        max(len(first), len(header)),
+    )
+
+
+def _after_comments(data: bytes) -> int:
+    """Where the lines that begin with # end, unless the last of them is the header."""
+    start = 0
+    while data[start : start + 1] == b"#":
+        end = data.find(b"\n", start)
+        if end < 0:
+            break
+        here = data[start:end]
+        next_line = data[end + 1 : (data.find(b"\n", end + 1) + 1 or len(data) + 1) - 1]
+        cells = [here.count(s) for s in (b",", b"\t", b";")]
+        if any(cells) and cells == [next_line.count(s) for s in (b",", b"\t", b";")]:
+            break
+        start = end + 1
+    return start
+
+
+def _separator(text: str, path: Path) -> str:
+    """The sign that cuts the first lines into the same number of cells, and most."""
+    best, most = "", 1.0
+    for separator in SEPARATORS:
+        widths = [len(row) for row in islice(_reader(text, separator), _LINES) if row]
+        least = min(widths[1:], default=widths[0])
+        # A blank or a comma inside names cuts them too: the cut has to be steady.
+        # Row names may make the header one cell shorter, but equal is better.
+        steady = max(widths[1:], default=least) == least
+        cells = least - 0.5 * (widths[0] != least)
+        if steady and abs(widths[0] - least) <= 1 and cells > most:
+            best, most = separator, cells
+    if not best:
+        best = max(SEPARATORS, key=text.split("\n", 1)[0].count)
+        if best not in text:
+            return ","  # one column
+    if best == " " and re.search(r"[^\s]  +[^\s]", text):
+        raise ValueError(
+            f"{path}: the columns are aligned with several blanks; save the table with "
+            "commas or tabs between the cells"
+        )
+    return best
+
+
+def _reader(text: str, separator: str) -> Any:
+    csv.field_size_limit(1 << 30)
+    return csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+
+
+def _records(text: str, separator: str, path: Path) -> tuple[list[str], list[str]]:
+    """Header and first line of data."""
+    reader = _reader(text, separator)
+    header: list[str] = next(reader)
+    first: list[str] = next(reader, [])
+    if not first:
+        raise ValueError(f"{path}: there is a header, and no line of data after it")
+    if all(_POINT_NUMBER.fullmatch(cell) or cell.isdigit() for cell in header) and any(
+        not cell.isdigit() for cell in header
+    ):
+        raise ValueError(
+            f"{path}: the first line is numbers ({', '.join(header[:3])}, ...); "
+            "put a line with the names of the columns above it"
+        )
+    return header, first
+
+
+def _header_bytes(text: str, separator: str) -> int:
+    """Bytes of the header, which a name in quotes may spread over several lines."""
+    reader = _reader(text, separator)
+    next(reader)
+    lines: int = reader.line_num
+    spread = islice(io.StringIO(text, newline=""), lines)
+    return sum(len(line.encode()) for line in spread)
+
+
+def _has_decimal_comma(body: str, separator: str) -> bool:
+    """Whether cells look like 1,5 and none like 1.5."""
+    cells = list(islice(chain.from_iterable(_reader(body, separator)), _CELLS))
+    if any(_POINT_NUMBER.fullmatch(cell) for cell in cells):
+        return False
+    return any(_COMMA_NUMBER.fullmatch(cell) for cell in cells)

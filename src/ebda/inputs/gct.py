@@ -1,0 +1,79 @@
+"""GCT, the expression tables of GenePattern: version 1.2, and 1.3 with annotations."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from ebda.inputs.blocks import Block
+from ebda.inputs.cells import numbers
+from ebda.inputs.dialect import Dialect, read_text
+from ebda.inputs.text import parse
+
+VERSIONS = ("#1.2", "#1.3")
+
+
+def load(path: Path) -> Block:
+    """Read a GCT file: features in rows, samples in columns.
+
+    After the version and the size comes a header with ``Name``, the annotations of
+    features and the samples; in version 1.3 then a row for each annotation of samples,
+    which may serve as labels.
+    """
+    data, notes = read_text(path)
+    lines = data.split(b"\n", 3)
+    version = lines[0].strip().decode()
+    if version not in VERSIONS or len(lines) < 4:
+        raise ValueError(
+            f"{path}: a GCT file begins with {' or '.join(VERSIONS)}, the size, and a "
+            f"header; this one with {version!r}"
+        )
+    n_features, n_samples, before, above = _size(lines[1], version, path)
+    header = [name.strip() for name in lines[2].decode().rstrip("\r").split("\t")]
+    if len(header) != 1 + before + n_samples:
+        raise ValueError(
+            f"{path}: line 2 promises {n_samples} samples, and the header in line 3 "
+            f"has {len(header) - 1 - before}; is the file cut off or edited?"
+        )
+    start = sum(len(line) + 1 for line in lines[:3])
+    # A quote in a description is a quote: GCT has no other use for them.
+    frame = parse(data, Dialect("\t", False, header, start, len(header), False), path)
+    if frame.height != above + n_features:
+        raise ValueError(
+            f"{path}: line 2 promises {n_features} features, and there are "
+            f"{frame.height - above}; is the file cut off or edited?"
+        )
+    names = frame.to_series(0).to_list()
+    cells = numbers(frame[above:, 1 + before :])
+    for j, rows in cells.bad.items():
+        i = int(rows[0])
+        raise ValueError(
+            f"{path}: {frame[above + i, 1 + before + j]!r} in row "
+            f"{names[above + i]!r}, column {header[1 + before + j]!r} is no "
+            "number; correct it"
+        )
+    return Block(
+        np.ascontiguousarray(cells.values.T),
+        np.array(header[1 + before :], dtype=np.str_),
+        np.array([name or "" for name in names[above:]], dtype=np.str_),
+        {str(names[i]): list(frame.row(i))[1 + before :] for i in range(above)},
+        orientation="columns",
+        evidence="as GCT has them",
+        notes=notes,
+    )
+
+
+def _size(line: bytes, version: str, path: Path) -> tuple[int, int, int, int]:
+    """Features, samples, annotations of features and of samples, from line 2."""
+    cells = line.decode().split()
+    wanted = 2 if version == VERSIONS[0] else 4
+    if len(cells) < wanted or not all(cell.isdigit() for cell in cells[:wanted]):
+        raise ValueError(
+            f"{path}: line 2 should have {wanted} numbers (features, samples"
+            f"{'' if wanted == 2 else ', annotations of both'}), and is "
+            f"{line.decode().strip()[:40]!r}"
+        )
+    n_features, n_samples, *annotations = map(int, cells[:wanted])
+    before, above = annotations or (1, 0)
+    return n_features, n_samples, before, above

@@ -1,0 +1,225 @@
+"""The class of each sample: from a margin of the data, or from a second file."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ebda.inputs import formats
+from ebda.inputs.blocks import Block, Sheet, counted, shown
+from ebda.inputs.cells import is_label
+from ebda.inputs.cls import read_cls
+
+# More classes than this share of the samples are measurements or names.
+_MOST_CLASSES = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """A label for each sample.
+
+    Parameters
+    ----------
+    cells : sequence
+        As they are written; None or an empty cell where there is none.
+    name : str
+        What they are called.
+    words : str
+        Where they are from.
+    """
+
+    cells: Sequence[Any]
+    name: str
+    words: str
+
+
+@dataclass(frozen=True, eq=False)
+class LabelFile:
+    """Labels in a file of their own.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    names : list of str
+        Its columns.
+    columns : list of list of str
+        Their cells.
+    by_order : bool
+        Whether it has no names of samples, and its labels go by order.
+    """
+
+    path: Path
+    names: list[str]
+    columns: list[list[Any]]
+    by_order: bool = False
+
+    def samples(self) -> list[str]:
+        """Everything that may be the name of a sample."""
+        if self.by_order:
+            return []
+        cells = [str(c) for column in self.columns for c in column if c is not None]
+        return cells + self.names
+
+    def labels_of(
+        self, samples: Sequence[str] | None, n: int, target: str | None
+    ) -> Labels:
+        """A label for each sample, None where the file has none."""
+        if self.by_order:
+            return self._in_order(0, n, "it has no names of samples")
+        if samples is None:
+            place = self._target(target, without=None)
+            return self._in_order(place, n, "the data have no names of samples")
+        known = set(samples)
+        names, columns = self.names, self.columns
+        if known.intersection(names):
+            # No header: its first line is a sample like the others.
+            columns = [
+                [name, *cells] for name, cells in zip(names, columns, strict=True)
+            ]
+            names = [str(j + 1) for j in range(len(names))]
+        found = [len(known.intersection(map(str, column))) for column in columns]
+        ids = int(np.argmax(found))
+        if not found[ids]:
+            raise ValueError(
+                f"{self.path}: no column has names of samples of the data, which are "
+                f"{shown(list(samples))}; the first column has {shown(columns[0])}"
+            )
+        whole = LabelFile(self.path, names, columns)
+        place = whole._target(target, without=ids)
+        label: dict[str, Any] = {}
+        for name, value in zip(map(str, columns[ids]), columns[place], strict=True):
+            if label.setdefault(name, value) != value:
+                raise ValueError(
+                    f"{self.path}: the sample {name!r} is there twice, with the labels "
+                    f"{label[name]!r} and {value!r}"
+                )
+        unused = len(set(label) - known)
+        words = f"column {names[place]!r} of {self.path.name}"
+        if unused:
+            words += f", which has {counted(unused, 'sample')} more"
+        return Labels([label.get(name) for name in samples], names[place], words)
+
+    def _in_order(self, place: int, n: int, why: str) -> Labels:
+        cells = self.columns[place]
+        if len(cells) != n:
+            raise ValueError(
+                f"{self.path} has {counted(len(cells), 'label')}, and the data "
+                f"{counted(n, 'sample')}; they can be matched by order only, because "
+                f"{why}"
+            )
+        words = f"{self.path.name}, by order, because {why}"
+        return Labels(cells, self.names[place], words)
+
+    def _target(self, target: str | None, without: int | None) -> int:
+        others = [j for j in range(len(self.names)) if j != without]
+        if target is not None:
+            if target in self.names:
+                return self.names.index(target)
+            raise ValueError(_unknown(str(self.path), target, self.names))
+        if len(others) == 1:
+            return others[0]
+        raise ValueError(
+            f"{self.path} has several columns; say with --target which has the labels: "
+            f"{shown([self.names[j] for j in others], 6)}"
+        )
+
+
+def load_labels(path: Path) -> LabelFile:
+    """Read a file of labels: a table with names of samples, or GenePattern's CLS."""
+    if path.name.lower().endswith(".cls"):
+        return LabelFile(path, ["class"], [read_cls(path)], by_order=True)
+    found = formats.find_format(path)
+    sheet = found.load(path, formats.Reading())
+    if not isinstance(sheet, Sheet):
+        raise ValueError(
+            f"{path}: labels are read from a table (CSV, TSV, Parquet) or a .cls file, "
+            f"not from {found.name}"
+        )
+    columns = [sheet.column(j) for j in range(len(sheet.names))]
+    stripped = [[c.strip() if c else c for c in column] for column in columns]
+    return LabelFile(path, sheet.names, stripped)
+
+
+def choose(block: Block, target: str | None, source: str) -> Labels | None:
+    """Labels from the margins of a block."""
+    if target is None:
+        target = block.default_target
+        if target is None:
+            return None
+    if target not in block.annotations:
+        known = [
+            *block.annotations,
+            *(() if block.features is None else block.features),
+        ]
+        raise ValueError(_unknown(source, target, known))
+    where = "row" if block.orientation == "columns" else "column"
+    return Labels(block.annotations[target], target, f"{where} {target!r}")
+
+
+def _unknown(source: str, target: str, names: Iterable[str]) -> str:
+    known = [name for name in names if name]
+    near = difflib.get_close_matches(target, known, n=3, cutoff=0.6)
+    by_case = [name for name in known if name.lower() == target.lower()]
+    hint = by_case or near
+    words = f"did you mean {shown(hint)}?" if hint else f"there are {shown(known, 6)}"
+    return f"{source}: nothing is named {target!r} to take the labels from; {words}"
+
+
+def as_classes(cells: Sequence[Any], source: str) -> npt.NDArray[Any]:
+    """Labels as an array: integers where all are, else text.
+
+    Labels that are numbers are classes by their value: 1, "1" and 1.0 are the same.
+
+    Examples
+    --------
+    >>> as_classes(["1", "2.0", 1], "data.csv").tolist()
+    [1, 2, 1]
+    >>> as_classes(["ALL", " AML", 1], "data.csv").tolist()
+    ['ALL', 'AML', '1']
+    """
+    text = [str(cell).strip() for cell in cells]
+    try:
+        values = [float(cell) for cell in text]
+    except ValueError:
+        return np.array(text, dtype=np.str_)
+    if all(value.is_integer() and abs(value) < 2**53 for value in values):
+        return np.array([int(value) for value in values], dtype=np.int64)
+    different = len(set(values))
+    if different > max(2, _MOST_CLASSES * len(values)):
+        raise ValueError(
+            f"{source}: the labels are {different} different numbers such as "
+            f"{text[0]}: measurements and no classes; make classes of them first"
+        )
+    return np.array(text, dtype=np.str_)
+
+
+def labelled(cells: Sequence[Any]) -> npt.NDArray[np.bool_]:
+    """Which cells hold a label."""
+    return np.array([is_label(cell) for cell in cells], dtype=np.bool_)
+
+
+def align(
+    y: npt.NDArray[Any], classes: npt.NDArray[Any], samples: Any, source: str
+) -> npt.NDArray[Any]:
+    """Labels of other samples in the type of known classes.
+
+    Examples
+    --------
+    >>> align(np.array([1]), np.array(["1", "2", "3a"]), ["s"], "b.csv").tolist()
+    ['1']
+    """
+    known = {str(label): label for label in classes.tolist()}
+    for label, sample in zip(y.tolist(), samples, strict=True):
+        if str(label) not in known:
+            raise ValueError(
+                f"{source}: the sample {str(sample)!r} has the class {str(label)!r}, "
+                f"which the model does not know; it knows {shown(list(known), 12)}"
+            )
+    return np.array([known[str(label)] for label in y.tolist()], dtype=classes.dtype)

@@ -1,0 +1,125 @@
+"""The features of a model, found by name in other data."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ebda.arrays import FloatArray
+from ebda.inputs import values
+from ebda.inputs.blocks import counted, shown
+from ebda.inputs.table import Table
+
+_SHOWN = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Match:
+    """Data in the order of a model's features.
+
+    Parameters
+    ----------
+    X : ndarray or CSR array of shape (n_samples, n_features)
+        One column for each feature of the model.
+    missing : list of str
+        Features that the data do not have.
+    n_extra : int
+        Features of the data that the model does not have.
+    n_filled : int
+        Values that were missing in features that are there.
+    """
+
+    X: Any
+    missing: list[str]
+    n_extra: int
+    n_filled: int
+
+
+def match_features(
+    table: Table,
+    names: Sequence[str],
+    stand_in: FloatArray | None = None,
+    absent: bool = False,
+    way_out: str = "give data with these features",
+) -> Match:
+    """Put the features of a table into the order of a model's.
+
+    Parameters
+    ----------
+    table : Table
+        Data with names, perhaps with missing values.
+    names : sequence of str
+        Features of the model.
+    stand_in : ndarray of shape (n_features,), optional
+        A value of each for what is missing. None makes missing values an error.
+    absent : bool
+        Whether it also stands in for features that are not there at all; else these
+        are an error.
+    way_out : str
+        What the error advises.
+
+    Examples
+    --------
+    >>> table = Table(np.array([[1.0, 2.0, 3.0]]), None, np.array(["s"]),
+    ...               np.array(["c", "a", "x"]), "new.csv", "text")
+    >>> match_features(table, ["a", "b", "c"], np.array([7.0, 8.0, 9.0]), absent=True)
+    Match(X=array([[2., 8., 1.]]), missing=['b'], n_extra=1, n_filled=0)
+    """
+    place = {name: j for j, name in enumerate(table.feature_names.tolist())}
+    at = np.array([place.get(name, -1) for name in names], dtype=np.intp)
+    there = at >= 0
+    missing = [name for name, found in zip(names, there, strict=True) if not found]
+    n_extra = table.n_ignored + table.n_features - int(there.sum())
+    if not there.any():
+        raise ValueError(
+            f"{table.source}: none of the {len(names)} features of the model is there; "
+            f"the model has {shown(list(names))}, the data (samples in "
+            f"{table.orientation}) {shown(table.feature_names.tolist())}"
+        )
+    if table.absent_is_zero:
+        missing = []
+    if missing and not absent:
+        raise ValueError(
+            f"{table.source}: {counted(len(missing), 'feature')} of the model "
+            f"{'is' if len(missing) == 1 else 'are'} missing: "
+            f"{shown(missing, _SHOWN)}; {way_out}"
+        )
+    X = table.X[:, at[there]]
+    gaps = len(values.missing_cells(X)[0])
+    if stand_in is None:
+        found_names = np.array(names, dtype=np.str_)[there]
+        values.refuse_missing(X, table.sample_names, found_names, table.source, way_out)
+    else:
+        X = values.fill(X, stand_in[there])
+    if not there.all():
+        if stand_in is None or table.absent_is_zero:
+            stand_in = np.zeros(len(names))
+        X = _spread(X, there, stand_in)
+    return Match(X, missing, n_extra, gaps)
+
+
+@contextmanager
+def by_name() -> Iterator[None]:
+    """Let a model with names take arrays whose columns were matched by name."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "X does not have valid feature names")
+        yield
+
+
+def _spread(X: Any, there: Any, stand_in: FloatArray) -> Any:
+    """X with columns of stand-ins where the model's feature is not there."""
+    if sparse.issparse(X) and not stand_in[~there].any():
+        found = X.tocoo()
+        columns = np.flatnonzero(there)[found.col]
+        shape = (X.shape[0], len(there))
+        return sparse.csr_array((found.data, (found.row, columns)), shape=shape)
+    dense = X.toarray() if sparse.issparse(X) else X
+    whole = np.tile(stand_in, (X.shape[0], 1))
+    whole[:, there] = dense
+    return whole

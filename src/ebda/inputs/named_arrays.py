@@ -1,0 +1,92 @@
+"""Arrays with names, as in an ``.npz`` file or a Zarr group: which one is what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ebda.inputs.blocks import Block, Names, shown
+
+VALUES = ("X", "x", "data", "values")
+LABELS = ("y", "Y", "target", "labels", "label", "classes")
+SAMPLES = ("sample_names", "sample_name", "sample_ids", "sample_id", "samples", "ids")
+FEATURES = ("feature_names", "features", "feature_ids", "genes", "var_names", "columns")
+
+
+def to_block(arrays: Mapping[str, Any], source: str, orient: str) -> Block:
+    """Samples, features and labels from arrays by their names and shapes.
+
+    Parameters
+    ----------
+    arrays : mapping of str to ndarray
+        What the file has.
+    source : str
+        The file, for messages.
+    orient : {"auto", "rows", "columns"}
+        Where the samples are; "auto" stands for rows, unless only columns agree with
+        the number of labels.
+
+    Examples
+    --------
+    >>> arrays = {"X": np.eye(3)[:2], "y": np.array(["a", "b"])}
+    >>> block = to_block(arrays, "data.npz", "auto")
+    >>> block.values.shape, block.default_target
+    ((2, 3), 'y')
+    """
+    key = _first(arrays, VALUES)
+    tables = [name for name, array in arrays.items() if np.ndim(array) == 2]
+    if key is None and len(tables) == 1:
+        key = tables[0]
+    if key is None or np.ndim(arrays[key]) != 2:
+        raise ValueError(
+            f"{source}: there is no table of values named {' or '.join(VALUES)} with "
+            f"two dimensions; it has {shown(list(arrays), 6)}"
+        )
+    values = np.asarray(arrays[key])
+    if values.dtype.kind not in "fiub":
+        raise ValueError(f"{source}: {key!r} holds {values.dtype}, not numbers")
+    target = _first(arrays, LABELS)
+    orient, evidence = _orient(values.shape, arrays, target, orient)
+    if orient == "columns":
+        values = values.T
+    n, p = values.shape
+    margins = {
+        name: np.asarray(array).tolist()
+        for name, array in arrays.items()
+        if np.shape(array) == (n,) and name != key
+    }
+    if target not in margins:
+        target = None
+    return Block(
+        values,
+        _names(arrays, SAMPLES, n),
+        _names(arrays, FEATURES, p),
+        margins,
+        default_target=target,
+        orientation=orient,
+        evidence=evidence,
+    )
+
+
+def _first(arrays: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
+    return next((name for name in names if name in arrays), None)
+
+
+def _orient(
+    shape: tuple[int, ...], arrays: Mapping[str, Any], target: str | None, orient: str
+) -> tuple[str, str]:
+    if orient != "auto":
+        return orient, "as --orient says"
+    n = None if target is None else np.size(arrays[target])
+    if n == shape[1] != shape[0]:
+        return "columns", f"there are as many columns as labels in {target!r}"
+    return "rows", "as arrays have them"
+
+
+def _names(arrays: Mapping[str, Any], known: tuple[str, ...], n: int) -> Names | None:
+    for name in known:
+        if name in arrays and np.shape(arrays[name]) == (n,):
+            return np.asarray(arrays[name]).astype(np.str_)
+    return None

@@ -1,0 +1,120 @@
+"""Data as the classifier takes them, with what was understood on the way."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from ebda.inputs.blocks import Names, counted, shown
+
+_PLACES = {"rows": "in rows", "columns": "in columns"}
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Samples in rows, features in columns, and their labels.
+
+    Parameters
+    ----------
+    X : ndarray or CSR array of shape (n_samples, n_features)
+        Values, after the transformation.
+    y : ndarray of shape (n_samples,), optional
+        Labels: int64 where all are whole numbers, else text.
+    sample_names, feature_names : ndarray of str
+        Names; running numbers where the file has none.
+    source : str
+        The file.
+    format : str
+        How it was written.
+    orientation : {"rows", "columns"}
+        Where the samples were in the file.
+    target : str, optional
+        Name of the labels.
+    labels_from : str
+        Where they are from, in words.
+    transformation : str
+        What was done to the values; "none" where nothing was.
+    evidence : str
+        Why the orientation is what it is.
+    notes : tuple of str
+        What else was understood, left out or looks suspicious.
+    candidates : tuple of str
+        What could have served as labels.
+    n_ignored : int
+        Features that nobody asked for, and that were not read.
+    absent_is_zero : bool
+        Whether a feature that the file does not have is zero.
+    """
+
+    X: Any
+    y: npt.NDArray[Any] | None
+    sample_names: Names
+    feature_names: Names
+    source: str
+    format: str
+    orientation: str = "rows"
+    target: str | None = None
+    labels_from: str = ""
+    transformation: str = "none"
+    evidence: str = ""
+    notes: tuple[str, ...] = ()
+    candidates: tuple[str, ...] = ()
+    n_ignored: int = 0
+    absent_is_zero: bool = False
+
+    @property
+    def n_samples(self) -> int:
+        """Number of samples."""
+        return int(self.X.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return int(self.X.shape[1])
+
+    @property
+    def class_counts(self) -> dict[Any, int]:
+        """Samples of each class."""
+        if self.y is None:
+            return {}
+        classes, counts = np.unique(self.y, return_counts=True)
+        return dict(zip(classes.tolist(), counts.tolist(), strict=True))
+
+    def preview(self) -> str:
+        """What was understood, in words: a line for each thing."""
+        kind = "sparse, " if sparse.issparse(self.X) else ""
+        lines = [
+            f"{self.source} ({kind}{self.format})",
+            f"  samples         {self.n_samples}, {_PLACES[self.orientation]}: "
+            f"{self.evidence}",
+            f"  features        {self.n_features}: "
+            f"{shown(self.feature_names.tolist())}",
+        ]
+        if self.y is not None:
+            words = f"{_classes(self.class_counts)} (from {self.labels_from})"
+            lines.append(f"  classes         {words}")
+        lines.append(f"  transformation  {self.transformation}")
+        lines += [f"  note            {note}" for note in self.notes]
+        return "\n".join(lines)
+
+    def fingerprint(self) -> str:
+        """A number that is the same for the same samples, features and values."""
+        digest = hashlib.sha256("\0".join(self.feature_names.tolist()).encode())
+        parts: tuple[Any, ...] = (self.X,)
+        if sparse.issparse(self.X):
+            parts = (self.X.indptr, self.X.indices, self.X.data)
+        for part in parts:
+            digest.update(np.ascontiguousarray(part).tobytes())
+        return digest.hexdigest()
+
+
+def _classes(counts: dict[Any, int]) -> str:
+    listed = [f"{label} {n}" for label, n in counts.items()]
+    if len(listed) > 12:
+        listed = [*listed[:12], f"and {len(listed) - 12} more"]
+    return f"{counted(len(counts), 'class')}: {', '.join(listed)}"

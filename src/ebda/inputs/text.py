@@ -1,0 +1,73 @@
+"""Delimited text: CSV and TSV by whoever wrote them, also gzipped."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ebda.inputs.blocks import Sheet
+from ebda.inputs.dialect import SEPARATORS, Dialect, find_dialect, read_text
+from ebda.inputs.extras import polars
+
+
+def load(path: Path) -> Sheet:
+    """Read a delimited text file as cells of text."""
+    data, notes = read_text(path)
+    dialect = find_dialect(data, path)
+    frame = parse(data, dialect, path)
+    extra = frame.width - len(dialect.header)
+    if extra > 1:
+        raise ValueError(
+            f"{path}: the header has {len(dialect.header)} cells, and the line after "
+            f"it {frame.width}; are names with a separator in them without quotes?"
+        )
+    words = SEPARATORS[dialect.separator] + " between the cells"
+    if dialect.decimal_comma:
+        words += ", decimal commas"
+    header = [""] * extra + dialect.header
+    if dialect.header[0].startswith("#"):
+        header[extra] = header[extra].lstrip("# ")
+    header, frame = _without_empty_margins(header, frame)
+    return Sheet(header, frame, extra == 1, dialect.decimal_comma, (words, *notes))
+
+
+def _without_empty_margins(header: list[str], frame: Any) -> tuple[list[str], Any]:
+    """Without the empty columns and lines that spreadsheets write at the end."""
+    while header and not header[-1] and frame.to_series(-1).is_null().all():
+        header, frame = header[:-1], frame[:, :-1]
+    while frame.height and all(cell is None for cell in frame.row(-1)):
+        frame = frame[:-1]
+    return header, frame
+
+
+def parse(data: bytes, dialect: Dialect, path: Path) -> Any:
+    """The cells below the header as a polars table of text."""
+    pl = polars()
+    schema = {f"c{j}": pl.String for j in range(dialect.width)}
+    try:
+        return pl.read_csv(
+            memoryview(data)[dialect.start :].tobytes(),
+            has_header=False,
+            separator=dialect.separator,
+            quote_char='"' if dialect.quotes else None,
+            schema=schema,
+        )
+    except pl.exceptions.PolarsError as error:
+        line = _first_long_line(data, dialect)
+        reason = str(error).split("\n", 1)[0]
+        raise ValueError(
+            f"{path}: {line or reason}; every line needs {dialect.width} cells, as the "
+            "first ones have"
+        ) from None
+
+
+def _first_long_line(data: bytes, dialect: Dialect) -> str | None:
+    """In words, the first line that has too many cells."""
+    separator = dialect.separator.encode()
+    lines = data[dialect.start :].split(b"\n")
+    above = data[: dialect.start].count(b"\n")
+    for number, line in enumerate(lines, start=above + 1):
+        cells = line.count(separator) + 1
+        if cells > dialect.width and b'"' not in line:
+            return f"line {number} has {cells} cells"
+    return None

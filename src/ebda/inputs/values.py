@@ -1,0 +1,174 @@
+"""What is done to the numbers: logarithm, missing values, and hints about both."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from scipy.stats import skew
+
+from ebda.arrays import FloatArray, IntArray
+from ebda.inputs.blocks import counted, shown
+
+LOG = "sign(x) log(1 + |x|)"
+IMPUTATIONS = ("median",)
+# Raw intensities and counts: logarithms stay below the first, and few of the numbers
+# that a linear rule likes are as skewed as the second.
+_LARGE = 50.0
+_SKEWED = 2.0
+_LOOKED_AT = 1_000_000
+_SHOWN = 3
+
+
+def as_float(X: Any) -> Any:
+    """Floating point numbers; float32 stays what it is."""
+    return X if X.dtype.kind == "f" and X.dtype.itemsize >= 4 else X.astype(np.float64)
+
+
+def log_transform(X: Any) -> Any:
+    """``sign(x) log(1 + |x|)``: a logarithm that keeps zeros and takes negatives.
+
+    >>> log_transform(np.array([[-1.0, 0.0, np.expm1(3.0)]])).round(3).tolist()
+    [[-0.693, 0.0, 3.0]]
+    """
+    if sparse.issparse(X):
+        changed = X.copy()
+        changed.data = log_transform(X.data)
+        return changed
+    return np.sign(X) * np.log1p(np.abs(X))
+
+
+def _stored(X: Any) -> npt.NDArray[Any]:
+    """The numbers that are there: all of them, or those that a sparse matrix stores."""
+    data: npt.NDArray[Any] = X.data if sparse.issparse(X) else X
+    return data
+
+
+def missing_cells(X: Any) -> tuple[IntArray, IntArray]:
+    """Rows and columns of the values that are NaN."""
+    gaps = np.isnan(_stored(X))
+    if not gaps.any():
+        return np.empty(0, np.intp), np.empty(0, np.intp)
+    if sparse.issparse(X):
+        found = X.tocoo()
+        return found.row[gaps].astype(np.intp), found.col[gaps].astype(np.intp)
+    rows, columns = np.nonzero(gaps)
+    return rows, columns
+
+
+def refuse_infinite(X: Any, samples: Any, features: Any, source: str) -> None:
+    """Name the first infinite value."""
+    if not np.isinf(_stored(X)).any():
+        return
+    found = X.tocoo() if sparse.issparse(X) else None
+    if found is None:
+        rows, columns = np.nonzero(np.isinf(X))
+    else:
+        at = np.isinf(found.data)
+        rows, columns = found.row[at], found.col[at]
+    raise ValueError(
+        f"{source}: {counted(len(rows), 'value')} infinite, the first in "
+        f"{_place(rows[0], columns[0], samples, features)}; was a logarithm of zero "
+        "taken? Correct or remove them"
+    )
+
+
+def refuse_missing(
+    X: Any, samples: Any, features: Any, source: str, way_out: str
+) -> None:
+    """Count missing values and name the first of them."""
+    rows, columns = missing_cells(X)
+    if not len(rows):
+        return
+    first = "; ".join(
+        _place(i, j, samples, features)
+        for i, j in zip(rows[:_SHOWN], columns[:_SHOWN], strict=True)
+    )
+    more = f" and {len(rows) - _SHOWN} more" if len(rows) > _SHOWN else ""
+    total = X.shape[0] * X.shape[1]
+    raise ValueError(
+        f"{source}: {len(rows)} of {total} values "
+        f"{'is' if len(rows) == 1 else 'are'} missing: {first}{more}; {way_out}"
+    )
+
+
+def _place(i: int, j: int, samples: Any, features: Any) -> str:
+    return f"sample {str(samples[i])!r}, feature {str(features[j])!r}"
+
+
+def medians(X: Any, columns: IntArray, features: Any, source: str) -> FloatArray:
+    """Median of the values that are there, for some features."""
+    found = np.empty(len(columns))
+    by_column = sparse.csc_array(X) if sparse.issparse(X) else X
+    for k, j in enumerate(columns):
+        column = by_column[:, [j]]
+        cells = column.toarray() if sparse.issparse(column) else column
+        there = cells[~np.isnan(cells)]
+        found[k] = np.median(there) if there.size else np.nan
+    empty = columns[np.isnan(found)]
+    if len(empty):
+        names = [features[j] for j in empty]
+        raise ValueError(
+            f"{source}: {counted(len(empty), 'feature')} without any value: "
+            f"{shown(names)}; leave them out with --drop NAME"
+        )
+    return found
+
+
+def fill(X: Any, values: FloatArray) -> Any:
+    """Put a value of the feature, one of `values`, where one is missing.
+
+    >>> fill(np.array([[1.0, np.nan], [3.0, 4.0]]), np.array([0.0, 9.0])).tolist()
+    [[1.0, 9.0], [3.0, 4.0]]
+    """
+    rows, columns = missing_cells(X)
+    if not len(rows):
+        return X
+    filled = X.copy()
+    if sparse.issparse(X):
+        gaps = np.isnan(filled.data)
+        filled.data[gaps] = values[columns]
+    else:
+        filled[rows, columns] = values[columns]
+    return filled
+
+
+def hint_about_log(X: Any, log: bool) -> str | None:
+    """What the values look like, where that speaks for another use of ``--log``.
+
+    >>> rng = np.random.default_rng(0)
+    >>> hint_about_log(np.exp(rng.normal(6, 2, (20, 30))), log=False)[:33]
+    'the values look like raw intensit'
+    >>> hint_about_log(rng.normal(8, 2, (20, 30)), log=False) is None
+    True
+    """
+    stored = np.asarray(_stored(X), dtype=np.float64).ravel()
+    step = max(1, stored.size // _LOOKED_AT)
+    seen = stored[::step]
+    seen = seen[np.isfinite(seen)]
+    if not seen.size or np.ptp(seen) == 0:
+        return None
+    largest = float(np.abs(stored[np.isfinite(stored)]).max())
+    raw = largest > _LARGE and abs(float(skew(seen))) > _SKEWED
+    if raw and not log:
+        return (
+            f"the values look like raw intensities or counts (up to {largest:.4g}, "
+            f"most of them far smaller); --log takes {LOG} of them, which mostly helps"
+        )
+    if log and largest <= _LARGE:
+        return (
+            f"the values reach {largest:.3g} only and may be logarithms already; then "
+            "leave --log out"
+        )
+    return None
+
+
+def constant_features(X: Any) -> int:
+    """How many features have one value in all samples."""
+    if sparse.issparse(X):
+        low, high = X.min(axis=0).toarray().ravel(), X.max(axis=0).toarray().ravel()
+    else:
+        low, high = X.min(axis=0), X.max(axis=0)
+    return int(np.count_nonzero(low == high))

@@ -1,0 +1,134 @@
+"""``ebda denoise``, as a user sees it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from ebda import NormalMeans
+from ebda.cli import main
+from ebda.cli.output import WRITERS, write_whole
+from ebda.ranking import tail_average
+
+DESEQ2 = Path(__file__).parent / "data" / "deseq2.csv"
+ESTIMATES = ["--estimate", "log2FoldChange", "--se", "lfcSE"]
+ADDED = "posterior_mean posterior_sd prob_zero lfsr q_value lower upper".split()  # noqa: SIM905
+
+
+def test_the_results_of_deseq2(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out.csv"
+    arguments = ["denoise", str(DESEQ2), *ESTIMATES, "--missing", "keep"]
+    assert main([*arguments, "--out", str(out), "--level", "0.9"]) == 0
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "58 estimates:" in printed.err
+    assert f"Written: {out}" in printed.err
+    before = pl.read_csv(DESEQ2, infer_schema=False)
+    after = pl.read_csv(out, infer_schema=False)
+    assert after.columns == [*before.columns, *ADDED]
+    # What was there is there unchanged, to the letter.
+    assert after.select(before.columns).equals(before)
+    results = after.select(pl.col(ADDED).cast(pl.Float64))
+    empty = results["lfsr"].is_null().to_numpy()
+    assert np.flatnonzero(empty).tolist() == [4, 17]
+    x, se = (before[c].cast(pl.Float64, strict=False) for c in ESTIMATES[1::2])
+    means = NormalMeans(random_state=0)
+    means.fit(x.drop_nulls().to_numpy(), se.drop_nulls().to_numpy())
+    found = results.drop_nulls()
+    lower, upper = means.interval(0.9)
+    for name, expected in (
+        ("posterior_mean", means.posterior_mean_),
+        ("posterior_sd", means.posterior_sd_),
+        ("prob_zero", means.prob_zero_),
+        ("lfsr", means.lfsr_),
+        ("q_value", tail_average(means.lfsr_)),
+        ("lower", lower),
+        ("upper", upper),
+    ):
+        np.testing.assert_allclose(found[name], expected, rtol=1e-12)
+
+
+def test_z_scores_to_standard_output(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "z.tsv"
+    z = np.round(np.random.default_rng(0).normal(size=50), 3)
+    path.write_text("gene\tz\n" + "".join(f"g{i}\t{v}\n" for i, v in enumerate(z)))
+    arguments = ["denoise", str(path), "--estimate", "z", "--prior", "normal"]
+    assert main([*arguments, "--quiet", "--prefix", "eb_"]) == 0
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    table = pl.read_csv(printed.out.encode())
+    assert table.columns == ["gene", "z", *(f"eb_{name}" for name in ADDED)]
+    assert table.height == 50
+    np.testing.assert_array_equal(table["z"], z)
+    assert (table["eb_posterior_mean"].abs() <= np.abs(z) + 1e-12).all()
+
+
+@pytest.mark.parametrize("ending", WRITERS)
+def test_the_ending_says_how_it_is_written(tmp_path: Path, ending: str) -> None:
+    from ebda.inputs import read
+
+    out = tmp_path / f"out{ending}"
+    arguments = ["denoise", str(DESEQ2), *ESTIMATES, "--missing", "keep", "--quiet"]
+    assert main([*arguments, "--prior", "normal", "--out", str(out)]) == 0
+    table = read(out, orient="rows", keep_missing=True)
+    assert "lfsr" in table.feature_names.tolist()
+    assert table.n_samples == 60
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        ("a,z\nx,1\n", ["--estimate", "b"], "no column 'b'; there are 'a', 'z'"),
+        ("a,z\nx,1\ny,\n", ["--estimate", "z"], "wrong in row 2; correct them, or let"),
+        ("a,z\nx,1\ny,<2\n", ["--estimate", "z"], "the first '<2' in row 2"),
+        ("a,z\nx,1\ny,inf\n", ["--estimate", "z"], "must be finite"),
+        ("z,s\n1,1\n2,0\n", ["--estimate", "z", "--se", "s"], "must be positive"),
+        ("z,lfsr\n1,1\n2,0\n", ["--estimate", "z"], "a column 'lfsr' already"),
+        ("z,z\n1,1\n2,0\n", ["--estimate", "z"], "more than one column is named 'z'"),
+        ("z,a\nNA,1\n", ["--estimate", "z", "--missing", "keep"], "no row has an"),
+        ("1 1:2\n", ["--estimate", "z"], "denoise takes a table"),
+        ("z,a\n1,2\n", ["--estimate", "z", "--out", "o.xlsx"], "ending is none of"),
+        ("z,a\n1,2\n", ["--estimate", "z", "--out", "no/o.csv"], "there is no folder"),
+    ],
+)
+def test_input_at_fault(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    text: str,
+    options: list[str],
+    message: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("t.csv").write_text(text)
+    assert main(["denoise", "t.csv", *options]) == 1
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith("ebda denoise: ")
+    assert printed.err.count("\n") == 1
+    assert message in printed.err
+
+
+def test_a_failed_write_leaves_the_old_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "out.csv"
+    path.write_text("old")
+
+    def full(self: Path, content: bytes) -> int:
+        with self.open("wb") as stream:
+            stream.write(content[:2])
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(OSError, match="No space"):
+        write_whole(path, b"new content")
+    assert path.read_text() == "old"
+    assert [p.name for p in tmp_path.iterdir()] == ["out.csv"]
