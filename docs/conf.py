@@ -24,6 +24,17 @@ os.environ["PATH"] = os.pathsep.join(
 )
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+# The kernels that run the pages have settings of their own, not those of whoever
+# builds them: sharp pictures, and no word about the local connection.
+PROFILE = HERE / "_build" / "ipython" / "profile_default"
+PROFILE.mkdir(parents=True, exist_ok=True)
+(PROFILE / "ipython_kernel_config.py").write_text(
+    "c.IPKernelApp.log_level = 40\n"
+    "c.InlineBackend.figure_formats = {'retina'}\n"
+    "c.InteractiveShell.history_length = 0\n"
+)
+os.environ["IPYTHONDIR"] = str(PROFILE.parent)
+
 project = "ebda"
 author = "The ebda developers"
 release = version = installed("ebda")
@@ -52,10 +63,10 @@ if find_spec("ebda.blocks") is None:
     exclude_patterns.append("api/blocks.md")
 
 # Pages: every cell runs at every build, in a folder of its own. A cell that fails, or
-# that writes to standard error (a warning), fails the build.
+# that writes to standard error (a warning), is a warning of Sphinx, and fails the build.
 nb_execution_mode = "force"
 nb_execution_timeout = 120
-nb_execution_raise_on_error = True
+nb_execution_show_tb = True
 nb_execution_in_temp = True
 nb_output_stderr = "warn"
 nb_merge_streams = True
@@ -63,7 +74,6 @@ nb_render_markdown_format = "myst"
 myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 myst_dmath_double_inline = True
-suppress_warnings: list[str] = []
 
 # The API reference: numpydoc docstrings, types in the docstrings and not twice.
 autosummary_generate = True
