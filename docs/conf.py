@@ -7,7 +7,7 @@ there are no links to the inventories of other projects.
 from __future__ import annotations
 
 import os
-import runpy
+import shutil
 import sys
 from importlib.metadata import version as installed
 from importlib.util import find_spec
@@ -34,6 +34,11 @@ PROFILE.mkdir(parents=True, exist_ok=True)
     "c.InteractiveShell.history_length = 0\n"
 )
 os.environ["IPYTHONDIR"] = str(PROFILE.parent)
+
+# Where a page may leave a file that the site links to.
+PAGES = HERE / "_build" / "pages"
+PAGES.mkdir(parents=True, exist_ok=True)
+os.environ["EBDA_DOCS_PAGES"] = str(PAGES)
 
 project = "ebda"
 author = "The ebda developers"
@@ -63,7 +68,8 @@ if find_spec("ebda.blocks") is None:
     exclude_patterns.append("api/blocks.md")
 
 # Pages: every cell runs at every build, in a folder of its own. A cell that fails, or
-# that writes to standard error (a warning), is a warning of Sphinx, and fails the build.
+# that writes to standard error (a warning), is a warning of Sphinx: with -W it fails
+# the build.
 nb_execution_mode = "force"
 nb_execution_timeout = 120
 nb_execution_show_tb = True
@@ -145,7 +151,7 @@ def plain_commands(app: Any, doctree: nodes.document) -> None:
     """Show commands as one types them, without the word that makes a cell run them."""
     for block in doctree.findall(nodes.literal_block):
         first, _, rest = block.astext().partition("\n")
-        if first.startswith("%%bash"):
+        if first == "%%console":
             text = nodes.Text(rest)
             block.rawsource = rest
             block.children = [text]
@@ -153,11 +159,10 @@ def plain_commands(app: Any, doctree: nodes.document) -> None:
             block["language"] = "bash"
 
 
-def example_report(app: Any, error: Exception | None) -> None:
-    """The page of ``examples/report.py``, beside the site that links to it."""
+def tutorial_report(app: Any, error: Exception | None) -> None:
+    """The report that the tutorial has written, beside the site that links to it."""
     if error is None and app.builder.format == "html":
-        example = runpy.run_path(str(HERE.parent / "examples" / "report.py"))
-        example["main"](str(Path(app.outdir) / "golub-report.html"))
+        shutil.copy(PAGES / "golub-report.html", app.outdir)
 
 
 def setup(app: Any) -> None:
@@ -165,4 +170,4 @@ def setup(app: Any) -> None:
     # Before numpydoc, which runs at 500 and makes other indented text.
     app.connect("autodoc-process-docstring", literal_formulas, priority=400)
     app.connect("doctree-read", plain_commands)
-    app.connect("build-finished", example_report)
+    app.connect("build-finished", tutorial_report)
