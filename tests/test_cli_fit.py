@@ -283,6 +283,22 @@ def test_wrong_usage_is_status_2(
     assert "usage: ebda" in capsys.readouterr().err
 
 
+def test_what_is_dropped_may_come_before_the_data(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "data.csv"
+    path.write_text(TABLE.replace("6", "six").replace("5,u", "fife,u"))
+    status, _, err = run(capsys, "fit", path, "--target", "type")
+    assert status == 1
+    assert "2 cells should be a number and are not: 'fife' in row 's2'" in err
+    status, out, _ = run(
+        capsys, "fit", "--drop", "b", "--drop", "c", path, "--target", "type", "--cv",
+        "0", *QUICK,
+    )  # fmt: skip
+    assert status == 0
+    assert "features        1: 'a'" in out
+
+
 def test_interrupted_and_out_of_memory(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

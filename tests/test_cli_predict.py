@@ -159,6 +159,10 @@ def test_missing_features_are_named_or_have_no_weight(
     status, _, err = run(capsys, "predict", "model", path)
     assert status == 1
     assert "30 of 360 values are missing: sample 's0', feature 'g1'" in err
+    table(names=[f"x{j}" for j in range(12)]).write_csv(path)
+    status, _, err = run(capsys, "predict", "model", path)
+    assert status == 1
+    assert "there is no feature of the model, with samples in " in err
 
 
 def test_a_feature_without_weight_speaks_for_no_class() -> None:

@@ -27,10 +27,10 @@ def add_data(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--drop",
-        nargs="+",
+        action="append",
         default=[],
         metavar="NAME",
-        help="columns, rows or features to leave out",
+        help="a column, row or feature to leave out; may be given several times",
     )
 
 

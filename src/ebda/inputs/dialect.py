@@ -111,13 +111,18 @@ def find_dialect(data: bytes, path: Path) -> Dialect:
     header = [name.strip() for name in header]
     if header[-1:] == [""] and len(first) < len(header):
         header.pop()
+    if len(first) < len(header):
+        raise ValueError(
+            f"{path}: the header has {len(header)} cells, and the line after it only "
+            f"{len(first)}; is the file cut off, or a name without quotes?"
+        )
     body = text.split("\n", 1)[1] if "\n" in text else ""
     return Dialect(
         separator,
         separator != "," and _has_decimal_comma(body, separator),
         header,
         start + _header_bytes(text, separator),
-        max(len(first), len(header)),
+        len(first),
     )
 
 
@@ -141,7 +146,7 @@ def _separator(text: str, path: Path) -> str:
     """The sign that cuts the first lines into the same number of cells, and most."""
     best, most = "", 1.0
     for separator in SEPARATORS:
-        widths = [len(row) for row in islice(_reader(text, separator), _LINES) if row]
+        widths = [len(row) for row in islice(cut(text, separator), _LINES) if row]
         least = min(widths[1:], default=widths[0])
         # A blank or a comma inside names cuts them too: the cut has to be steady.
         # Row names may make the header one cell shorter, but equal is better.
@@ -161,14 +166,18 @@ def _separator(text: str, path: Path) -> str:
     return best
 
 
-def _reader(text: str, separator: str) -> Any:
+def cut(text: str, separator: str, quotes: bool = True) -> Any:
+    """A reader of the lines of a text, cut into cells."""
     csv.field_size_limit(1 << 30)
-    return csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+    stream = io.StringIO(text, newline="")
+    if quotes:
+        return csv.reader(stream, delimiter=separator)
+    return csv.reader(stream, delimiter=separator, quoting=csv.QUOTE_NONE)
 
 
 def _records(text: str, separator: str, path: Path) -> tuple[list[str], list[str]]:
     """Header and first line of data."""
-    reader = _reader(text, separator)
+    reader = cut(text, separator)
     header: list[str] = next(reader)
     first: list[str] = next(reader, [])
     if not first:
@@ -185,7 +194,7 @@ def _records(text: str, separator: str, path: Path) -> tuple[list[str], list[str
 
 def _header_bytes(text: str, separator: str) -> int:
     """Bytes of the header, which a name in quotes may spread over several lines."""
-    reader = _reader(text, separator)
+    reader = cut(text, separator)
     next(reader)
     lines: int = reader.line_num
     spread = islice(io.StringIO(text, newline=""), lines)
@@ -194,7 +203,7 @@ def _header_bytes(text: str, separator: str) -> int:
 
 def _has_decimal_comma(body: str, separator: str) -> bool:
     """Whether cells look like 1,5 and none like 1.5."""
-    cells = list(islice(chain.from_iterable(_reader(body, separator)), _CELLS))
+    cells = list(islice(chain.from_iterable(cut(body, separator)), _CELLS))
     if any(_POINT_NUMBER.fullmatch(cell) for cell in cells):
         return False
     return any(_COMMA_NUMBER.fullmatch(cell) for cell in cells)

@@ -15,7 +15,8 @@ _SPARSE_KEYS = {"format", "shape", "data"}
 
 def load(path: Path, orient: str = "auto") -> Block:
     """Read an ``.npz`` file; pickled objects in it are refused."""
-    with np.load(path, allow_pickle=False) as archive:
+    # The stream is ours to close: np.load forgets it where the archive is damaged.
+    with path.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
         if set(archive.files) >= _SPARSE_KEYS:
             values = sparse.csr_array(sparse.load_npz(path))
             if orient == "columns":

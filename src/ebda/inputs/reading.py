@@ -148,6 +148,8 @@ def _prepared(block: Block, known: Known, duplicates: str, source: str) -> Block
     features = DUPLICATES[duplicates](features, source)
     if not n or not len(features):
         what = "sample" if not n else "feature with numbers"
+        if n and known.features is not None:
+            what = "feature of the model"
         raise ValueError(
             f"{source}: there is no {what}, with samples in {block.orientation} "
             f"({block.evidence}); is that the wrong way round? --orient says it"

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ebda.inputs.blocks import Sheet
-from ebda.inputs.dialect import SEPARATORS, Dialect, find_dialect, read_text
+from ebda.inputs.dialect import SEPARATORS, Dialect, cut, find_dialect, read_text
 from ebda.inputs.extras import polars
 
 
@@ -63,11 +63,10 @@ def parse(data: bytes, dialect: Dialect, path: Path) -> Any:
 
 def _first_long_line(data: bytes, dialect: Dialect) -> str | None:
     """In words, the first line that has too many cells."""
-    separator = dialect.separator.encode()
-    lines = data[dialect.start :].split(b"\n")
     above = data[: dialect.start].count(b"\n")
-    for number, line in enumerate(lines, start=above + 1):
-        cells = line.count(separator) + 1
-        if cells > dialect.width and b'"' not in line:
-            return f"line {number} has {cells} cells"
+    text = data[dialect.start :].decode("utf-8")
+    rows = cut(text, dialect.separator, dialect.quotes)
+    for cells in rows:
+        if len(cells) > dialect.width:
+            return f"line {above + rows.line_num} has {len(cells)} cells"
     return None
