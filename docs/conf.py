@@ -161,8 +161,10 @@ def plain_commands(app: Any, doctree: nodes.document) -> None:
 
 def tutorial_report(app: Any, error: Exception | None) -> None:
     """The report that the tutorial has written, beside the site that links to it."""
-    if error is None and app.builder.format == "html":
-        shutil.copy(PAGES / "golub-report.html", app.outdir)
+    page = PAGES / "golub-report.html"
+    # Where it is not there the tutorial has failed, and said so.
+    if error is None and app.builder.format == "html" and page.exists():
+        shutil.copy(page, app.outdir)
 
 
 def setup(app: Any) -> None:
