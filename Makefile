@@ -36,6 +36,7 @@ browser:
 	@tools/install-chromium
 
 docs: $(READY)
+	@rm -rf docs/api/generated
 	@$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
 	@echo "Open docs/_build/html/index.html"
 
@@ -47,4 +48,4 @@ bench-accuracy: $(READY)
 	@$(BIN)/python benchmarks/accuracy.py
 
 clean:
-	rm -rf $(VENV) .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis docs/_build docs/api/generated
