@@ -35,6 +35,15 @@ def six_cores(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     ebda.threads._libraries.cache_clear()
 
 
+def thread_of(cols: slice) -> int:
+    return threading.get_ident()
+
+
+def test_short_work_stays_in_one_thread() -> None:
+    with allow_threads(2):
+        assert set(over_blocks(thread_of, 8, 2)) == {threading.get_ident()}
+
+
 def bounds(cols: slice) -> tuple[int, int]:
     return cols.start, cols.stop
 
@@ -48,7 +57,7 @@ def test_blocks_of_any_size_cover_the_range_in_order(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ebda.threads, "cpu_count", lambda: CORES)
         with allow_threads(n_jobs):
-            got = over_blocks(bounds, size, block)
+            got = over_blocks(bounds, size, block, long=True)
     covered = [i for start, stop in got for i in range(start, stop)]
     assert covered == list(range(size))
     assert all(stop - start == block for start, stop in got[:-1])
@@ -64,14 +73,14 @@ def test_blocks_run_side_by_side_and_come_back_in_order() -> None:
         return cols.start
 
     with allow_threads(3):
-        assert over_blocks(part, 3, 1) == [0, 1, 2]
+        assert over_blocks(part, 3, 1, long=True) == [0, 1, 2]
 
 
 def test_without_leave_there_is_one_thread() -> None:
     here = threading.get_ident()
-    assert set(over_blocks(lambda cols: threading.get_ident(), 8, 2)) == {here}
+    assert set(over_blocks(thread_of, 8, 2, long=True)) == {here}
     with allow_threads(1):
-        assert set(over_blocks(lambda cols: threading.get_ident(), 8, 2)) == {here}
+        assert set(over_blocks(thread_of, 8, 2, long=True)) == {here}
 
 
 @pytest.mark.usefixtures("six_cores")
@@ -79,7 +88,7 @@ def test_leave_ends_with_its_block() -> None:
     here = threading.get_ident()
     with pytest.raises(KeyError), allow_threads(4):
         raise KeyError
-    assert set(over_blocks(lambda cols: threading.get_ident(), 8, 2)) == {here}
+    assert set(over_blocks(thread_of, 8, 2, long=True)) == {here}
 
 
 @pytest.mark.usefixtures("six_cores")
@@ -90,7 +99,7 @@ def test_exceptions_come_through(n_jobs: int) -> None:
             raise ZeroDivisionError("block 4")
 
     with allow_threads(n_jobs), pytest.raises(ZeroDivisionError, match="block 4"):
-        over_blocks(part, 10, 2)
+        over_blocks(part, 10, 2, long=True)
 
 
 # How many
@@ -193,7 +202,7 @@ def test_n_jobs_changes_no_bit_of_a_fit(
 ) -> None:
     X, y = data(n, factors)
     # Small data in many blocks, and through the compiled loop.
-    monkeypatch.setattr(over_blocks, "__defaults__", (200,))
+    monkeypatch.setattr(over_blocks, "__defaults__", (200, True))
     monkeypatch.setattr(ebda.compiled, "LARGE", 1)
     monkeypatch.setattr(ebda.tabulated, "LARGE", 300)
     monkeypatch.setattr(ebda.classifier, "LEAST_COMPARED", 500)

@@ -30,6 +30,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import eigh
 
 from ebda.arrays import FloatArray
 from ebda.samples import Samples
@@ -109,13 +110,18 @@ def common_factors(
     df = _centre(gram, samples, root)
     if df <= 0:
         return None
-    eigenvalue, vectors = np.linalg.eigh(gram / df)
-    spikes = np.flatnonzero(eigenvalue > largest_by_chance(df, p))[::-1]
-    if not spikes.size:
+    gram /= df
+    # Only those beyond the edge, and in the place of the matrix.
+    edge = largest_by_chance(df, p)
+    eigenvalue, vectors = eigh(
+        gram, overwrite_a=True, check_finite=False, subset_by_value=(edge, np.inf)
+    )
+    if not eigenvalue.size:
         return None
-    strength, cosine2 = spike_strength(eigenvalue[spikes], p / df)
-    size = np.sqrt(strength * cosine2 / (eigenvalue[spikes] * df))
-    combine = root[:, None] * vectors[:, spikes] * size
+    eigenvalue, vectors = eigenvalue[::-1], vectors[:, ::-1]
+    strength, cosine2 = spike_strength(eigenvalue, p / df)
+    size = np.sqrt(strength * cosine2 / (eigenvalue * df))
+    combine = root[:, None] * vectors * size
     loadings = samples.loadings(means, scale, combine)
     specific = 1 - np.einsum("jk,jk->j", loadings, loadings)
     return Factors(loadings, np.maximum(specific, _LEAST_SPECIFIC))

@@ -186,7 +186,7 @@ def _compiled_moments(
             into.centred_squares,
         )
 
-    over_blocks(part, X.shape[1])
+    over_blocks(part, X.shape[1], long=True)
 
 
 def _tiled_moments(
@@ -204,7 +204,8 @@ def _tiled_moments(
         with np.errstate(over="ignore", invalid="ignore"):
             _tile_moments(tile, bounds, weight, into, cols)
 
-    over_blocks(part, X.shape[1], max(1, _TILE_ELEMENTS // max(len(rows), 1)))
+    width = max(1, _TILE_ELEMENTS // max(len(rows), 1))
+    over_blocks(part, X.shape[1], width, long=True)
 
 
 def _slice_counts(bounds: IntArray, weight: FloatArray | None) -> FloatArray:

@@ -73,7 +73,7 @@ def allow_threads(n_jobs: int | None) -> Iterator[None]:
     """Let passes over the features use threads inside of this block.
 
     >>> with allow_threads(2):
-    ...     over_blocks(lambda cols: cols.stop - cols.start, 5, 2)
+    ...     over_blocks(lambda cols: cols.stop - cols.start, 5, 2, long=True)
     [2, 2, 1]
     """
     token = _allowed.set(available(n_jobs))
@@ -84,11 +84,26 @@ def allow_threads(n_jobs: int | None) -> Iterator[None]:
 
 
 def over_blocks(
-    function: Callable[[slice], Result], size: int, block: int = BLOCK
+    function: Callable[[slice], Result],
+    size: int,
+    block: int = BLOCK,
+    long: bool = False,
 ) -> list[Result]:
-    """Call a function for each block of ``range(size)``; its results, in order."""
+    """Call a function for each block of ``range(size)``; its results, in order.
+
+    Parameters
+    ----------
+    function : callable
+        Of a slice.
+    size, block : int
+        How many there are, and how many of them are in a block.
+    long : bool
+        Whether it works for long without the interpreter's lock, so that threads are
+        worth it. A handful of NumPy's operations on one block is over before the
+        lock has changed hands: with two threads they took longer than with one.
+    """
     blocks = [slice(a, min(a + block, size)) for a in range(0, size, block)]
-    threads = min(_allowed.get(), len(blocks))
+    threads = min(_allowed.get() if long else 1, len(blocks))
     if threads <= 1:
         return [function(cols) for cols in blocks]
     with ThreadPoolExecutor(threads) as pool:
