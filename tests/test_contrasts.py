@@ -314,7 +314,7 @@ def test_blocks_do_not_matter(
     X[:, 18] = -2.0
     want = contrasts_of(X, codes, VARIANCES[variance])
     assert want.constant.nonzero()[0].tolist() == [3, 18]
-    monkeypatch.setattr(ebda.contrasts.over_blocks, "__defaults__", (5,))
+    monkeypatch.setattr(ebda.contrasts.over_blocks, "__defaults__", (5, False))
     got = contrasts_of(X, codes, VARIANCES[variance])
     for name in ("z", "scale", "variance"):
         np.testing.assert_allclose(

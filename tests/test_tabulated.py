@@ -180,7 +180,7 @@ def test_the_error_falls_with_the_fourth_power_of_the_step() -> None:
 
 def test_ends_are_those_of_all_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     z = np.arange(10.0)
-    monkeypatch.setattr(tabulated.over_blocks, "__defaults__", (3,))
+    monkeypatch.setattr(tabulated.over_blocks, "__defaults__", (3, False))
     for shift in range(10):
         assert ends(np.roll(z, shift)) == (0.0, 9.0)
     assert np.isnan(ends(np.array([1.0, 2.0, 3.0, np.nan, 0.0]))).all()

@@ -340,7 +340,7 @@ def test_groups_hold_every_variance_at_their_mean(
     rng = np.random.default_rng(4)
     s2 = np.append(np.exp(rng.uniform(-700, 700, 3000)), [0.0, 5e-324])
     in_groups(monkeypatch, 1)
-    monkeypatch.setattr(ebda.variance.over_blocks, "__defaults__", (700,))
+    monkeypatch.setattr(ebda.variance.over_blocks, "__defaults__", (700, False))
     e, count = ebda.variance._log_variances(s2)
     known = np.sort(np.log(s2[s2 >= np.finfo(float).tiny]))
     assert count.sum() == len(known)
@@ -377,7 +377,7 @@ def test_a_quick_look_sees_what_may_be_rounding(mean: float) -> None:
 def test_constants_in_one_block_leave_the_other_blocks_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(ebda.variance.over_blocks, "__defaults__", (50,))
+    monkeypatch.setattr(ebda.variance.over_blocks, "__defaults__", (50, False))
     rng = np.random.default_rng(7)
     X, codes = rng.normal(size=(20, 200)), np.arange(20) % 2
     want = moderated(class_moments(X, codes, 2))
