@@ -40,7 +40,7 @@ _BY_NAME = {"dp": {"tol": 1e-9}}
 # Rules are compared on at most so many features, and values of the samples kept; on at
 # least so many features. More would tell little more about which rule suits the data,
 # and a fit would no longer take about as long as reading them.
-MOST_COMPARED, LEAST_COMPARED = 1 << 16, 1 << 12
+MOST_COMPARED, LEAST_COMPARED = 1 << 15, 1 << 12
 _COMPARED_VALUES = 1 << 22
 
 
