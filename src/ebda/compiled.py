@@ -1,8 +1,8 @@
 """The one loop that is worth compiling: class sums of a dense matrix.
 
 NumPy makes several passes over each tile, and a copy of it in float64; a compiled
-loop reads it twice while it is in the cache and copies nothing, in a third of the time
-(``benchmarks/speed.py``). It is used where Numba is installed (the extra
+loop reads it twice while it is in the cache and copies nothing, in less than half of
+the time (``benchmarks/speed.py``). It is used where Numba is installed (the extra
 ``ebda[fast]``) and the data are large enough to be worth the second that loading it
 takes; additions happen in the same order, and the numbers are the same to the bit.
 """

@@ -1,8 +1,9 @@
 """Threads: how many a pass over the features may use, and the passes themselves.
 
-NumPy and compiled kernels let go of the interpreter's lock, so that threads read X and
-work on p-vectors side by side. Results do not depend on their number: blocks are cut
-by size alone, and what comes out of them is put together in their order.
+The compiled loop and NumPy's work on large tiles let go of the interpreter's lock, so
+that threads read X side by side. What follows works on p-vectors, in blocks that stay
+in the cache, on one thread. Results do not depend on the number of threads: blocks are
+cut by size alone, and what comes out of them is put together in their order.
 """
 
 from __future__ import annotations
