@@ -15,8 +15,9 @@ from scipy.stats import norm
 from sklearn.exceptions import ConvergenceWarning
 
 from ebda.priors import DirichletProcess, DiscretePrior, cells
+from ebda.priors.ascent import order_by_size
 from ebda.priors.cells import Cells, each_value, group
-from ebda.priors.converged import order_by_size, start_atoms
+from ebda.priors.converged import start_atoms
 from ebda.priors.evidence import log_evidence
 from ebda.priors.variational import Model, components, evaluate
 

@@ -17,7 +17,7 @@ from ebda.arrays import FloatArray
 from ebda.priors.algorithm1 import algorithm1
 from ebda.priors.cells import Cells, each_value, group
 from ebda.priors.contract import PriorFamily, check_values
-from ebda.priors.converged import converged, nearest
+from ebda.priors.converged import MANY, converged, nearest
 from ebda.priors.discrete import DiscretePrior
 from ebda.priors.variational import Model, VariationalFit
 from ebda.threads import allow_threads, one_blas_thread
@@ -48,8 +48,8 @@ WEIGHTS: dict[str, Callable[[VariationalFit, Cells], DiscretePrior]] = {
 }
 
 
-# More values than this have the second tolerance.
-_MANY, _MANY_TOL = 100_000, 1e-9
+# The tolerance for more than MANY values.
+_MANY_TOL = 1e-9
 
 
 class DirichletProcess(PriorFamily):
@@ -209,7 +209,7 @@ class DirichletProcess(PriorFamily):
     ) -> list[tuple[VariationalFit, DiscretePrior]]:
         grouping, iteration, weights, tol = INFERENCES[self.inference]
         # What the bound of many values gains below this says nothing about them.
-        many = _MANY_TOL if max(map(len, z)) > _MANY else 0.0
+        many = _MANY_TOL if max(map(len, z)) > MANY else 0.0
         if start is not None:
             iteration = partial(_nearest, start)
         # Threads of BLAS add in another order: with one, n_jobs changes no bit.

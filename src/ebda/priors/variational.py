@@ -20,6 +20,7 @@ of problems of one size: axes before the last ones are carried along.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +29,9 @@ from scipy.special import betaln, digamma, expit, rel_entr
 from ebda.arrays import FloatArray
 from ebda.priors.cells import Cells
 from ebda.priors.discrete import DiscretePrior
+
+# Responsibilities of a stack that are worked on at a time: 1 MiB.
+_STACK_ELEMENTS = 1 << 17
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,12 @@ class Components:
         least = min(0.1, float(self.count.max()))
         return self.count >= least
 
+    @cached_property
+    def expected_log_sticks(self) -> tuple[FloatArray, FloatArray]:
+        """E log V_t and E log (1 - V_t)."""
+        both = digamma(self.gamma1 + self.gamma2)
+        return digamma(self.gamma1) - both, digamma(self.gamma2) - both
+
     @property
     def atoms(self) -> FloatArray:
         """0 or m_t, by the more probable state of xi_t.
@@ -100,12 +110,6 @@ def components(stats: FloatArray, model: Model) -> Components:
     )
 
 
-def _expected_log_sticks(q: Components) -> tuple[FloatArray, FloatArray]:
-    """E log V_t and E log (1 - V_t)."""
-    both = digamma(q.gamma1 + q.gamma2)
-    return digamma(q.gamma1) - both, digamma(q.gamma2) - both
-
-
 def log_joint(value: FloatArray, precision: FloatArray, q: Components) -> FloatArray:
     """S_kt of Algorithm 1, with the square of Y_k that is common to all t left in.
 
@@ -113,7 +117,7 @@ def log_joint(value: FloatArray, precision: FloatArray, q: Components) -> FloatA
     is ``E log pi_t - lambda_k/2 E (Y_k - eta*_t)**2``; the square keeps the
     numbers small when Y_k is large and an atom is near it.
     """
-    log_v, log_rest = _expected_log_sticks(q)
+    log_v, log_rest = q.expected_log_sticks
     log_pi = np.concatenate([log_v, np.zeros((*log_v.shape[:-1], 1))], axis=-1)
     log_pi[..., 1:] += np.cumsum(log_rest, axis=-1)
     y = value[..., None, :]
@@ -129,12 +133,17 @@ def log_joint(value: FloatArray, precision: FloatArray, q: Components) -> FloatA
 
 def responsibilities(log_phi: FloatArray) -> tuple[FloatArray, FloatArray]:
     """phi_kt proportional to exp(S_kt), in place, and the log of the sums."""
+    total, log_total = _exponentiate(log_phi)
+    log_phi /= total
+    return log_phi, log_total
+
+
+def _exponentiate(log_phi: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """exp(S_kt) over its largest, in place; the sums over t, and the logs of them."""
     top = log_phi.max(axis=-2, keepdims=True)
     log_phi -= top
-    phi = np.exp(log_phi, out=log_phi)
-    total = phi.sum(axis=-2, keepdims=True)
-    phi /= total
-    return phi, (top + np.log(total))[..., 0, :]
+    total = np.exp(log_phi, out=log_phi).sum(axis=-2, keepdims=True)
+    return total, (top + np.log(total))[..., 0, :]
 
 
 def statistics(phi: FloatArray, cells: Cells) -> FloatArray:
@@ -146,7 +155,7 @@ def lower_bound(
     log_total: FloatArray, cells: Cells, q: Components, model: Model
 ) -> FloatArray:
     """Evidence lower bound at the optimal q(Z): ``E log p - E log q``."""
-    log_v, log_rest = _expected_log_sticks(q)
+    log_v, log_rest = q.expected_log_sticks
     fit = np.sum(cells.count * log_total, axis=-1) + cells.log_noise
     kl_sticks = np.sum(
         betaln(1, model.alpha)
@@ -182,6 +191,18 @@ def evaluate(
     q = components(stats, model)
     phi, log_total = responsibilities(log_joint(cells.value, cells.precision, q))
     return statistics(phi, cells), lower_bound(log_total, cells, q, model), phi
+
+
+def bounds_at(stats: FloatArray, cells: Cells, model: Model) -> FloatArray:
+    """The bounds that `evaluate` would return for a stack of statistics."""
+    at_a_time = max(1, _STACK_ELEMENTS // (stats.shape[1] * len(cells.value)))
+    bounds = np.empty(len(stats))
+    for start in range(0, len(stats), at_a_time):
+        some = slice(start, start + at_a_time)
+        q = components(stats[some], model)
+        _, log_total = _exponentiate(log_joint(cells.value, cells.precision, q))
+        bounds[some] = lower_bound(log_total, cells, q, model)
+    return bounds
 
 
 @dataclass(frozen=True, eq=False)
