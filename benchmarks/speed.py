@@ -64,14 +64,14 @@ def machine() -> str:
 def show(results: Sequence[Result]) -> None:
     first = results[0]
     print(f"\n{first.n:,} x {first.p:,} float32, load average {first.load:.2f}")
-    print(f"  {'':<33}{'seconds':>9}{'over NB':>9}{'turns':>7}{'MiB above X':>13}")
+    print(f"  {'':<36}{'seconds':>9}{'over NB':>9}{'turns':>7}{'MiB above X':>13}")
     for r in results:
         if r.seconds is None:
-            print(f"  {r.method:<33}{r.note}")
+            print(f"  {r.method:<36}{r.note}")
             continue
         over = "" if r.over_gaussian_nb is None else f"{r.over_gaussian_nb:.2f}"
         print(
-            f"  {r.method:<33}{r.seconds:>9.4f}{over:>9}{r.turns:>7}"
+            f"  {r.method:<36}{r.seconds:>9.4f}{over:>9}{r.turns:>7}"
             f"{r.peak_mib:>13.1f}  {r.note}",
             flush=True,
         )

@@ -2,7 +2,7 @@
 
     python benchmarks/speed_child.py METHOD N P REPEATS GIB
 
-The code is loaded first, the compiled loop too, by a fit of a few features; then X is
+The code is loaded first, compiled loops too, by a fit of a few features; then X is
 made; what the resident size then rises by during one fit is the method's own. The
 process may not grow beyond GIB.
 """
@@ -25,9 +25,11 @@ def load_code(name: str) -> None:
     if METHODS[name].kind in ("ours", "floor") and name != "X.sum()":
         from ebda import compiled
 
-        large, compiled.LARGE = compiled.LARGE, 1
-        fit(*data(12, 40))
-        compiled.LARGE = large
+        compiled.load()
+        limits = compiled.LARGE, compiled.LONG
+        compiled.LARGE = compiled.LONG = 1
+        fit(*data(12, 2000))
+        compiled.LARGE, compiled.LONG = limits
 
 
 def main() -> None:

@@ -17,6 +17,7 @@ from speed_methods import METHODS
 LOOKS = {
     "EBClassifier": ("#d55e00", "D"),
     "EBClassifier, diagonal and mean": ("#e69f00", "d"),
+    "EBClassifier, diagonal, NumPy only": ("#f0c987", "d"),
     "X.sum()": ("#d1d5db", "."),
     "moments": ("#9ca3af", "v"),
     "moments, NumPy only": ("#9ca3af", "^"),

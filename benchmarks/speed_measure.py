@@ -19,6 +19,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
+from ebda import compiled
 from speed_data import data
 from speed_methods import METHODS, Method
 
@@ -99,6 +100,7 @@ def turn_by_turn(names: Sequence[str], n: int, p: int) -> dict[str, list[float]]
     times: dict[str, list[float]] = {name: [] for name in names}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        compiled.load()
         for name in names:  # code is loaded before the clock starts
             METHODS[name].fit(X[:, :200].copy(), y)
         for _ in range(TURNS):

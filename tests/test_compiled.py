@@ -1,4 +1,4 @@
-"""The compiled loop: the numbers of the NumPy tiles, to the bit, or not used at all."""
+"""Compiled loops: the numbers of NumPy to the bit, or not used at all."""
 
 from __future__ import annotations
 
@@ -12,27 +12,42 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-import ebda.moments
+import ebda.priors.cells
+import ebda.tabulated
+import ebda.variance
 from ebda import EBClassifier, compiled
 from ebda.moments import ClassMoments, class_moments
+from ebda.priors.cells import group
 from ebda.threads import allow_threads
 
 assert importlib.util.find_spec("numba"), "these tests need the extra ebda[fast]"
 
 
 @pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
-    """Use the loop for matrices of any size; the columns of each call of it."""
-    monkeypatch.setattr(compiled, "LARGE", 1)
-    kernel = compiled.class_sums()
-    calls: list[tuple[int, int]] = []
+def small(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Use the loops for data of any size; the names of those that were called."""
+    called: list[str] = []
+    compile_loop = compiled.loop
 
-    def counted(*arguments: Any) -> None:
-        calls.append((arguments[3], arguments[4]))
-        kernel(*arguments)
+    def counted(function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any) -> Any:
+            called.append(function.__name__)
+            return compile_loop(function)(*arguments)
 
-    monkeypatch.setattr(compiled, "class_sums", lambda: counted)
-    return calls
+        return call
+
+    use_for_any_size(monkeypatch)
+    monkeypatch.setattr(compiled, "loop", counted)
+    return called
+
+
+def use_for_any_size(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(compiled, "LARGE", 1)
+    patch.setattr(compiled, "LONG", 1)
+    patch.setattr(compiled._use, "loaded", True)
+    patch.setattr(ebda.tabulated, "LARGE", 1)
+    patch.setattr(ebda.variance, "_MIN_GROUPED", 1)
+    patch.setattr(ebda.priors.cells, "_MIN_BINNED", 1)
 
 
 def without_loop(X: Any, codes: np.ndarray, k: int, **more: Any) -> ClassMoments:
@@ -77,7 +92,7 @@ def sample(n: int, p: int, k: int, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
     ],
 )
 def test_the_loop_gives_the_bits_of_the_tiles(
-    n: int, p: int, k: int, dtype: Any, small: list[tuple[int, int]]
+    n: int, p: int, k: int, dtype: Any, small: list[str]
 ) -> None:
     X, codes = sample(n, p, k, dtype)
     with allow_threads(2):
@@ -102,15 +117,13 @@ def test_the_loop_gives_the_bits_of_the_tiles(
 def test_any_numbers_give_the_same_bits(X: np.ndarray, seed: int) -> None:
     codes = np.random.default_rng(seed).integers(3, size=len(X))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(compiled, "LARGE", 1)
+        use_for_any_size(patch)
         got = class_moments(X, codes, 3)
     assert_same_bits(got, without_loop(X, codes, 3))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_classes_without_rows_stay_zero(
-    dtype: Any, small: list[tuple[int, int]]
-) -> None:
+def test_classes_without_rows_stay_zero(dtype: Any, small: list[str]) -> None:
     X, codes = sample(12, 100, 2, dtype)
     got = class_moments(X, codes * 3, 5)
     assert small
@@ -122,7 +135,7 @@ def test_classes_without_rows_stay_zero(
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_numbers_that_are_none_stay_in_their_column(
-    dtype: Any, small: list[tuple[int, int]]
+    dtype: Any, small: list[str]
 ) -> None:
     X, codes = sample(20, 50, 2, dtype)
     bad = {3: np.nan, 7: np.inf, 11: -np.inf, 13: np.finfo(dtype).max}
@@ -154,7 +167,7 @@ def test_numbers_that_are_none_stay_in_their_column(
     ids=["fortran", "columns", "rows", "integers", "half", "foreign bytes"],
 )
 def test_other_layouts_and_types_go_by_the_tiles(
-    lay_out: Callable[[np.ndarray], np.ndarray], small: list[tuple[int, int]]
+    lay_out: Callable[[np.ndarray], np.ndarray], small: list[str]
 ) -> None:
     X, codes = sample(20, 30, 2, np.float64)
     other = lay_out(X)
@@ -163,7 +176,7 @@ def test_other_layouts_and_types_go_by_the_tiles(
     assert_same_bits(got, without_loop(np.array(other, np.float64), codes, 2))
 
 
-def test_weights_go_by_the_tiles(small: list[tuple[int, int]]) -> None:
+def test_weights_go_by_the_tiles(small: list[str]) -> None:
     X, codes = sample(20, 30, 2, np.float64)
     times = np.random.default_rng(0).integers(1, 4, 20)
     got = class_moments(X, codes, 2, times.astype(float))
@@ -174,10 +187,40 @@ def test_weights_go_by_the_tiles(small: list[tuple[int, int]]) -> None:
     np.testing.assert_allclose(got.centred_squares, want.centred_squares, rtol=1e-10)
 
 
-def test_small_matrices_do_not_wait_for_the_loop() -> None:
-    few = np.empty((1, compiled.LARGE - 1), np.float32)
-    assert not compiled.suits(few)
+@pytest.fixture
+def unused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that has done nothing yet."""
+    monkeypatch.setattr(compiled, "_use", compiled._Use())
+
+
+@pytest.mark.usefixtures("unused")
+def test_small_data_go_without_loops() -> None:
+    compiled.load()
+    assert not compiled.suits(np.empty((1, compiled.LARGE - 1), np.float32))
     assert compiled.suits(np.empty((1, compiled.LARGE), np.float32))
+    assert not compiled.suit_vectors(compiled.LONG - 1)
+    assert compiled.suit_vectors(compiled.LONG)
+
+
+@pytest.mark.usefixtures("unused")
+def test_loops_begin_when_they_would_have_been_worth_it() -> None:
+    X = np.empty((1, compiled.LARGE), np.float32)
+    times = compiled.WORTH // X.size
+    assert times > 10
+    for _ in range(times - 2):
+        assert not compiled.suits(X)
+    assert not compiled.suit_vectors(X.size)
+    assert compiled.suits(X)
+    assert compiled.suit_vectors(X.size)
+
+
+@pytest.mark.usefixtures("unused")
+def test_without_numba_there_are_no_loops(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiled, "find_spec", lambda name: None)
+    assert not compiled.suit_vectors(2 * compiled.WORTH)
+    with pytest.raises(ImportError, match=r"ebda\[fast\]"):
+        compiled.load()
+    assert not compiled.suit_vectors(2 * compiled.WORTH)
 
 
 def test_tiles_of_the_loop_stay_in_the_cache() -> None:
@@ -186,28 +229,100 @@ def test_tiles_of_the_loop_stay_in_the_cache() -> None:
     assert compiled.tile_columns(0) >= 64
 
 
-def test_without_numba_all_is_the_same(
-    monkeypatch: pytest.MonkeyPatch, small: list[tuple[int, int]]
+VECTOR_LOOPS = {"pooled", "leading_bits", "shrink", "cell_sums", "cubics"}
+
+
+def awkward(k: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Constants, perfect separators, wild variances, ties and strong effects too."""
+    rng = np.random.default_rng(seed)
+    y = np.arange(40) % k
+    X = rng.normal(rng.normal(scale=50, size=900), rng.gamma(3.0, size=900), (40, 900))
+    X[:, :60] += 2 * y[:, None]
+    X[:, 60] += 400 * y
+    X[:, 61] = 1 / 3
+    X[:, 62] = y
+    X[:, 63:66] *= 1e6
+    X[:, 66:90] = rng.integers(2, size=(40, 24))
+    X[:, 90] = 0.0
+    return X, y
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"covariance": "diagonal", "shrinkage": "mean"},
+        {"covariance": "diagonal", "shrinkage": "sparse", "variance": "pooled"},
+        {"variance": "separate"},
+        {},
+    ],
+    ids=["diagonal", "pooled", "separate", "default"],
+)
+@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize("sound", [True, False])
+def test_a_fit_with_loops_has_the_bits_of_one_without(
+    k: int, sound: bool, arguments: dict[str, Any], small: list[str]
 ) -> None:
-    X, y = sample(30, 400, 2, np.float32)
-    with_it = EBClassifier().fit(X, y)
-    assert small
+    X, y = awkward(k)
+    X = np.ascontiguousarray(X[:, 100:] if sound else X)
+    got = EBClassifier(**arguments).fit(X, y)
+    called = set(small)
     small.clear()
-    monkeypatch.setattr(compiled, "find_spec", lambda name: None)
-    monkeypatch.setattr(compiled, "class_sums", lambda: pytest.fail("not installed"))
-    model = EBClassifier().fit(X, y)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compiled._use, "loaded", False)
+        patch.setattr(compiled, "find_spec", lambda name: None)
+        want = EBClassifier(**arguments).fit(X, y)
     assert not small
-    np.testing.assert_array_equal(model.coef_, with_it.coef_)
-    np.testing.assert_array_equal(model.predict_proba(X), with_it.predict_proba(X))
+    if "variance" not in arguments:
+        assert called >= VECTOR_LOOPS | {"class_sums"}
+        assert ("two_classes" in called) == (k == 2)
+    for name in ("coef_", "intercept_", "z_", "posterior_mean_", "prob_zero_"):
+        np.testing.assert_array_equal(
+            getattr(got, name), getattr(want, name), err_msg=name
+        )
+    np.testing.assert_array_equal(got.predict_proba(X), want.predict_proba(X))
 
 
-def test_the_plain_function_is_the_loop() -> None:
+@given(
+    z=st.lists(st.floats(-1e4, 1e4) | st.floats(-12, 12), min_size=1, max_size=40),
+    seed=st.integers(0, 9),
+)
+def test_cells_are_the_same_in_any_order_with_or_without_loops(
+    z: list[float], seed: int
+) -> None:
+    values = np.array(z)
+    scale = np.broadcast_to(1.0, values.shape)
+    with pytest.MonkeyPatch.context() as patch:
+        use_for_any_size(patch)
+        loops = group(np.random.default_rng(seed).permutation(values), scale)
+        patch.setattr(compiled, "LONG", 1000)
+        plain = group(values, scale)
+    for name in ("value", "count", "precision", "within"):
+        np.testing.assert_array_equal(
+            getattr(loops, name), getattr(plain, name), err_msg=name
+        )
+    assert plain.count.sum() == len(values)
+    assert (np.diff(plain.value) > 0).all()
+    np.testing.assert_allclose(
+        plain.count @ plain.value, values.sum(), rtol=1e-6, atol=1e-5
+    )
+
+
+def test_the_plain_functions_are_the_loops(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is compiled, run by the interpreter: every line of it."""
-    X, codes = sample(10, 70, 2, np.float64)
-    rows = np.argsort(codes, kind="stable")
-    bounds = np.searchsorted(codes[rows], np.arange(4))  # the third class is empty
-    got = ClassMoments.empty(3, 70)
-    compiled._class_sums(X, rows, bounds, 0, 70, 64, got.means, got.centred_squares)
-    got.counts[:] = np.diff(bounds)
-    assert_same_bits(got, without_loop(X, codes, 3))
-    assert ebda.moments.compiled is compiled
+    X, y = awkward(2)
+    X = np.ascontiguousarray(X[:, :300])
+    with_numpy = EBClassifier(covariance="diagonal", shrinkage="mean").fit(X, y)
+    use_for_any_size(monkeypatch)
+    grouped = EBClassifier(covariance="diagonal", shrinkage="mean").fit(X, y)
+    called = []
+
+    def plain(function: Callable[..., Any]) -> Callable[..., Any]:
+        called.append(function.__name__)
+        return function
+
+    monkeypatch.setattr(compiled, "loop", plain)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        got = EBClassifier(covariance="diagonal", shrinkage="mean").fit(X, y)
+    assert set(called) == VECTOR_LOOPS | {"class_sums", "two_classes"}
+    np.testing.assert_array_equal(got.coef_, grouped.coef_)
+    np.testing.assert_allclose(got.z_, with_numpy.z_, rtol=1e-3)

@@ -27,6 +27,7 @@ LAYERS = [
         "threads",
         "tabulated",
         "compiled",
+        "loops",
         "factors",
         "neighbours",
         "covariance",

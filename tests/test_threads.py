@@ -204,6 +204,8 @@ def test_n_jobs_changes_no_bit_of_a_fit(
     # Small data in many blocks, and through the compiled loop.
     monkeypatch.setattr(over_blocks, "__defaults__", (200, True))
     monkeypatch.setattr(ebda.compiled, "LARGE", 1)
+    monkeypatch.setattr(ebda.compiled, "LONG", 1)
+    monkeypatch.setattr(ebda.compiled._use, "loaded", True)
     monkeypatch.setattr(ebda.tabulated, "LARGE", 300)
     monkeypatch.setattr(ebda.classifier, "LEAST_COMPARED", 500)
     monkeypatch.setattr(ebda.classifier, "MOST_COMPARED", 500)

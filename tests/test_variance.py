@@ -18,7 +18,7 @@ from ebda.variance import (
     ROUNDING,
     VARIANCES,
     VariancePrior,
-    any_rounding,
+    _pooled,
     moderated,
     pooled,
     trigamma_inverse,
@@ -366,12 +366,17 @@ def test_the_weighted_median_is_that_of_repeated_values(
 def test_a_quick_look_sees_what_may_be_rounding(mean: float) -> None:
     border = (ROUNDING * abs(mean)) ** 2
     means = np.array([[0.0, mean], [0.0, 0.0]])
-    assert any_rounding(means, np.array([1e20, border]))
-    assert any_rounding(means, np.array([border, 1e20]))
-    assert any_rounding(means, np.array([1e20, 0.0]))
-    assert not any_rounding(means, np.array([1e20, 1.001 * border]))
-    assert any_rounding(np.zeros((2, 1)), np.zeros(1))
-    assert any_rounding(means, np.array([1e20, np.nan]))
+
+    def suspicious(means: np.ndarray, *variances: float) -> bool:
+        squares = 2 * np.array([variances, np.zeros(len(variances))])
+        return _pooled(ClassMoments(np.array([2.0, 2.0]), means, squares))[1]
+
+    assert suspicious(means, 1e20, border)
+    assert suspicious(means, border, 1e20)
+    assert suspicious(means, 1e20, 0.0)
+    assert not suspicious(means, 1e20, 1.001 * border)
+    assert suspicious(np.zeros((2, 1)), 0.0)
+    assert suspicious(means, 1e20, np.nan)
 
 
 def test_constants_in_one_block_leave_the_other_blocks_alone(

@@ -1,41 +1,80 @@
-"""The one loop that is worth compiling: class sums of a dense matrix.
+"""Compiled loops: where Numba is installed, and by the time that they are worth it.
 
-NumPy makes several passes over each tile, and a copy of it in float64; a compiled
-loop reads it twice while it is in the cache and copies nothing, in less than half of
-the time (``benchmarks/speed.py``). It is used where Numba is installed (the extra
-``ebda[fast]``) and the data are large enough to be worth the second that loading it
-takes; additions happen in the same order, and the numbers are the same to the bit.
+NumPy makes several passes over a block of the data, with temporaries; a compiled loop
+(:mod:`ebda.loops`) makes one, needs none, and lets go of the interpreter's lock. At
+60 x 2,000,000 it halves the time of a fit (``benchmarks/speed.py``). But Numba (the
+extra ``ebda[fast]``) takes a third of a second to load, and some seconds at the very
+first use on a machine, when the loops are compiled and kept on disk. So a process
+counts the numbers that it has been through, and begins to use the loops when they would
+have saved as much as they cost; or at once, after :func:`load`. The results are the
+same to the bit.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from ebda.arrays import FloatArray, IntArray
+P = ParamSpec("P")
+R = TypeVar("R")
 
-# Elements of X from which the loop is used.
-LARGE = 1 << 24
-# Elements of a tile: it is read twice, and stays in the second cache.
+# Elements of a matrix, and of a vector, from which loops are used.
+LARGE, LONG = 1 << 22, 1 << 18
+# Numbers that a process has been through when loops are worth their loading.
+WORTH = 1 << 30
+# Elements of a tile of a matrix: it is read twice, and stays in the second cache.
 _TILE = 1 << 15
 
-Kernel = Callable[..., None]
+
+@dataclass
+class _Use:
+    """What this process has done so far."""
+
+    numbers: int = 0
+    loaded: bool = False
+
+
+_use = _Use()
+
+
+def load() -> None:
+    """Use the loops from now on.
+
+    >>> from ebda import compiled
+    >>> compiled.load()  # doctest: +SKIP
+    """
+    if find_spec("numba") is None:
+        raise ImportError("compiled loops need Numba: pip install 'ebda[fast]'")
+    _use.loaded = True
+
+
+def _worth(size: int) -> bool:
+    if not _use.loaded:
+        _use.numbers += size
+        _use.loaded = _use.numbers >= WORTH and find_spec("numba") is not None
+    return _use.loaded
 
 
 def suits(X: npt.NDArray[Any]) -> bool:
-    """Whether the compiled loop is there, and worth it for this matrix."""
+    """Whether to use loops for this matrix."""
     return (
         X.size >= LARGE
         and X.dtype in (np.float32, np.float64)
         and X.dtype.isnative
         and X.flags.c_contiguous
-        and find_spec("numba") is not None
+        and _worth(X.size)
     )
+
+
+def suit_vectors(size: int) -> bool:
+    """Whether to use loops for vectors of this length."""
+    return size >= LONG and _worth(size)
 
 
 def tile_columns(n_rows: int) -> int:
@@ -44,54 +83,11 @@ def tile_columns(n_rows: int) -> int:
 
 
 @cache
-def class_sums() -> Kernel:
-    """The loop, compiled at first use and kept on disk for the next process.
-
-    ``kernel(X, rows, bounds, left, right, width, means, squares)`` writes means and
-    centred sums of squares of the columns ``left:right``, whose class k are the rows
-    ``rows[bounds[k]:bounds[k + 1]]`` of X, `width` columns at a time.
-    """
+def loop(function: Callable[P, R]) -> Callable[P, R]:
+    """A function of :mod:`ebda.loops`, compiled; it is kept on disk."""
     import numba
 
-    compiled: Kernel = numba.njit(nogil=True, cache=True)(_class_sums)
+    compiled: Callable[P, R] = numba.njit(nogil=True, cache=True, error_model="numpy")(
+        function
+    )
     return compiled
-
-
-def _class_sums(
-    X: npt.NDArray[Any],
-    rows: IntArray,
-    bounds: IntArray,
-    left: int,
-    right: int,
-    width: int,
-    means: FloatArray,
-    squares: FloatArray,
-) -> None:
-    mean, rest, square = np.empty(width), np.empty(width), np.empty(width)
-    for start in range(left, right, width):
-        w = min(width, right - start)
-        for k in range(len(bounds) - 1):
-            n = bounds[k + 1] - bounds[k]
-            if n == 0:
-                continue
-            for j in range(w):
-                mean[j] = 0.0
-            for i in range(bounds[k], bounds[k + 1]):
-                row = X[rows[i], start : start + w]
-                for j in range(w):
-                    mean[j] += row[j]
-            for j in range(w):
-                mean[j] /= n
-                rest[j] = 0.0
-                square[j] = 0.0
-            for i in range(bounds[k], bounds[k + 1]):
-                row = X[rows[i], start : start + w]
-                for j in range(w):
-                    d = row[j] - mean[j]
-                    rest[j] += d
-                    square[j] += d * d
-            for j in range(w):
-                # The residuals sum to the rounding error of the mean: put it back.
-                r = rest[j] / n
-                means[k, start + j] = mean[j] + r
-                squares[k, start + j] = max(square[j] - r * r * n, 0.0)

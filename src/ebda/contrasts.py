@@ -18,10 +18,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ebda import compiled, loops
 from ebda.arrays import FloatArray, IntArray, scattered
 from ebda.moments import ClassMoments
 from ebda.threads import over_blocks
-from ebda.variance import ROUNDING, Variance, any_rounding
+from ebda.variance import ROUNDING, Variance, rounding_variance
 
 # Bits of a sum of squares that a hash of it does without: 18 of the mantissa are left.
 _DROPPED_BITS = 34
@@ -87,32 +88,49 @@ def class_contrasts(moments: ClassMoments, variance: Variance) -> Contrasts:
     unit = var_of_mean.sum(axis=1)[:, None] if pooled else var_of_mean
     p = moments.means.shape[1]
     z, scale = np.empty((len(weights), p)), np.empty((len(weights), p))
-    constant, flat = np.empty(p, dtype=bool), np.empty(p, dtype=bool)
+    constant, flat = np.zeros(p, dtype=bool), np.zeros(p, dtype=bool)
+    most = counts.max()
+    fast = pooled and len(counts) == 2 and compiled.suit_vectors(p)
 
     def part(cols: slice) -> None:
+        # A quick look at the block, and only where need be at its features.
+        if fast:
+            found = loop(
+                moments.means,
+                moments.centred_squares,
+                variance.within,
+                float(unit[0, 0]),
+                cols.start,
+                cols.stop,
+                z[0],
+                scale[0],
+            )
+            largest, least, smallest = np.array(found).view(np.float64)
+            if min(least, smallest / most) > rounding_variance(largest):
+                return
         means, d = moments.means[:, cols], z[:, cols]
+        within = variance.within[cols]
+        squares = moments.centred_squares[:, cols].max(axis=0)
         np.matmul(weights, means, out=d)
         if pooled:
             np.multiply(unit, variance.by_class[:, cols], out=scale[:, cols])
         else:
             np.matmul(unit, variance.by_class[:, cols], out=scale[:, cols])
         np.sqrt(scale[:, cols], out=scale[:, cols])
-        squares = moments.centred_squares[:, cols].max(axis=0)
-        if not any_rounding(means, squares / counts.max()) and not any_rounding(
-            means, variance.within[cols]
-        ):
-            constant[cols] = flat[cols] = False
+        largest = max(means.max(), -means.min())
+        if min(within.min(), squares.min() / most) > rounding_variance(largest):
             d /= scale[:, cols]
             return
         tiny = np.abs(means).max(axis=0)
         tiny *= ROUNDING
-        constant[cols] = np.sqrt(squares / counts.max()) <= tiny
+        constant[cols] = np.sqrt(squares / most) <= tiny
         constant[cols] &= np.abs(d).max(axis=0) <= tiny
-        flat[cols] = np.sqrt(variance.within[cols]) <= tiny
+        flat[cols] = np.sqrt(within) <= tiny
         flat[cols] |= constant[cols]
         np.divide(d, scale[:, cols], out=d, where=~flat[cols])
 
-    over_blocks(part, p)
+    loop = compiled.loop(loops.two_classes) if fast else loops.two_classes
+    over_blocks(part, p, long=fast)
     within = variance.within
     if flat.any():
         within = within.copy()

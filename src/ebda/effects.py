@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from ebda.arrays import FloatArray
 from ebda.contrasts import Contrasts
@@ -138,7 +137,7 @@ def fit_effects(
     prior : PriorEstimator
         Unfitted; it is fitted here.
     """
-    varying: npt.NDArray[np.bool_] = ~contrasts.constant
-    z = values.z if varying.all() else values.z[:, varying]
+    constant = contrasts.constant
+    z = values.z[:, ~constant] if constant.any() else values.z
     fitted = prior.fit(null.standardise(z))
     return Effects(contrasts, covariance, values, null, fitted)

@@ -32,6 +32,8 @@ from ebda.covariance import Covariance
 from ebda.moments import ClassMoments
 from ebda.threads import over_blocks
 
+# Features of a block of the sums over them.
+_SUM_BLOCK = 1 << 17
 # Elements of a block of X that is converted to float64 at a time: 8 MiB.
 _BLOCK_ELEMENTS = 1 << 20
 
@@ -79,15 +81,17 @@ def linear_rule(
     P, Q = contrasts.positive, contrasts.negative
     middle = (P + Q) / 2
 
+    if contrasts.constant.any():
+        coef[:, contrasts.constant] = 0.0
+
     def part(cols: slice) -> tuple[float, FloatArray]:
-        w = coef[:, cols]
-        w[:, contrasts.constant[cols]] = 0.0
-        d = contrasts.scale[:, cols] * eta[:, cols]
+        w, scale = coef[:, cols], contrasts.scale[:, cols]
         # coef . (P + Q) m / 2, without forming the midpoints.
         at_middle = np.einsum("ck,ck->c", w @ moments.means[:, cols].T, middle)
-        return float(np.einsum("cj,cj->", w, d)), at_middle
+        return float(np.einsum("cj,cj,cj->", w, scale, eta[:, cols])), at_middle
 
-    parts = over_blocks(part, eta.shape[1])
+    # Sums depend on the blocks, which are the same on one thread and on several.
+    parts = over_blocks(part, eta.shape[1], _SUM_BLOCK, long=True)
     # coef' S coef with S coef = d.
     variance = max(sum(v for v, _ in parts), 0.0)
     at_middle = np.sum([m for _, m in parts], axis=0)
@@ -102,7 +106,7 @@ def _scaled(contrasts: Contrasts, eta: FloatArray) -> FloatArray:
     def part(cols: slice) -> None:
         np.multiply(contrasts.scale[:, cols], eta[:, cols], out=d[:, cols])
 
-    over_blocks(part, eta.shape[1])
+    over_blocks(part, eta.shape[1], long=True)
     return d
 
 

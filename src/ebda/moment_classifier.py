@@ -220,7 +220,7 @@ class MomentClassifier(LinearClassifier):
         with self._threads():
             rule = self._rule(moments, contrasts, samples, prior)
         self.coef_, self.intercept_ = rule.coef, rule.intercept
-        self.selected_ = (rule.coef != 0).any(axis=0)
+        self.selected_ = rule.coef.any(axis=0)
         return None
 
     def _say(self, what: str, start: float) -> None:

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from ebda import compiled
+from ebda import compiled, loops
 from ebda.arrays import FloatArray, IntArray
 from ebda.threads import over_blocks
 
@@ -172,7 +172,8 @@ def _dense_moments(
 def _compiled_moments(
     X: npt.NDArray[Any], rows: IntArray, bounds: IntArray, into: ClassMoments
 ) -> None:
-    kernel, width = compiled.class_sums(), compiled.tile_columns(len(rows))
+    kernel = compiled.loop(loops.class_sums)
+    width = compiled.tile_columns(len(rows))
 
     def part(cols: slice) -> None:
         kernel(

@@ -17,6 +17,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ebda import compiled, loops
 from ebda.arrays import FloatArray
 from ebda.threads import over_blocks
 
@@ -41,7 +42,7 @@ def fits(z: FloatArray, scale: FloatArray) -> tuple[float, float] | None:
 
 def ends(z: FloatArray) -> tuple[float, float]:
     """Smallest and largest value; NaN where there is any."""
-    parts = over_blocks(lambda part: (z[part].min(), z[part].max()), len(z))
+    parts = over_blocks(lambda part: (z[part].min(), z[part].max()), len(z), long=True)
     low, high = np.array(parts).T
     return float(low.min()), float(high.max())
 
@@ -63,24 +64,28 @@ def interpolate(
     y, slope = function(nodes)
     slope = slope * step
     rise = np.diff(y)
-    # Coefficients of the cubic between each node and the next.
+    # Coefficients of the cubic between each node and the next, the constant first.
     square = 3 * rise - 2 * slope[:-1] - slope[1:]
     cube = slope[:-1] + slope[1:] - 2 * rise
+    coefficients = np.stack([y[:-1], slope[:-1], square, cube])
     out = np.empty(len(flat))
+    fast = compiled.suit_vectors(len(flat))
 
     def part(rows: slice) -> None:
+        if fast:
+            loop = compiled.loop(loops.cubics)
+            loop(flat, step, float(first), coefficients, rows.start, rows.stop, out)
+            return
         t = flat[rows] / step
         t -= first
         cell = t.astype(np.intp)
         t -= cell
+        constant, linear, square, cube = coefficients
         value = cube.take(cell)
-        value *= t
-        value += square.take(cell)
-        value *= t
-        value += slope.take(cell)
-        value *= t
-        value += y.take(cell)
+        for lower in (square, linear, constant):
+            value *= t
+            value += lower.take(cell)
         out[rows] = value
 
-    over_blocks(part, len(flat))
+    over_blocks(part, len(flat), long=fast)
     return out.reshape(z.shape)

@@ -24,8 +24,31 @@ Result = TypeVar("Result")
 
 # Features of a block: a few float64 vectors of this length fit in the cache of a core.
 BLOCK = 1 << 15
+# The same for work without the interpreter's lock: fewer turns to take.
+_LONG_BLOCK = 1 << 17
 
-_allowed: ContextVar[int] = ContextVar("threads", default=1)
+
+class _Crew:
+    """Threads that passes share; they begin when they are first needed."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self._pool: ThreadPoolExecutor | None = None
+
+    def map(
+        self, function: Callable[[slice], Result], blocks: list[slice]
+    ) -> list[Result]:
+        """The function of each block, in order."""
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(self.size)
+        return list(self._pool.map(function, blocks))
+
+    def leave(self) -> None:
+        if self._pool is not None:
+            self._pool.shutdown()
+
+
+_crew: ContextVar[_Crew | None] = ContextVar("threads", default=None)
 
 
 @cache
@@ -77,17 +100,19 @@ def allow_threads(n_jobs: int | None) -> Iterator[None]:
     ...     over_blocks(lambda cols: cols.stop - cols.start, 5, 2, long=True)
     [2, 2, 1]
     """
-    token = _allowed.set(available(n_jobs))
+    crew = _Crew(available(n_jobs))
+    token = _crew.set(crew)
     try:
         yield
     finally:
-        _allowed.reset(token)
+        _crew.reset(token)
+        crew.leave()
 
 
 def over_blocks(
     function: Callable[[slice], Result],
     size: int,
-    block: int = BLOCK,
+    block: int | None = None,
     long: bool = False,
 ) -> list[Result]:
     """Call a function for each block of ``range(size)``; its results, in order.
@@ -97,15 +122,15 @@ def over_blocks(
     function : callable
         Of a slice.
     size, block : int
-        How many there are, and how many of them are in a block.
+        How many there are, and how many of them are in a block; by default `BLOCK`.
     long : bool
         Whether it works for long without the interpreter's lock, so that threads are
         worth it. A handful of NumPy's operations on one block is over before the
         lock has changed hands: with two threads they took longer than with one.
     """
-    blocks = [slice(a, min(a + block, size)) for a in range(0, size, block)]
-    threads = min(_allowed.get() if long else 1, len(blocks))
-    if threads <= 1:
+    step = block or (_LONG_BLOCK if long else BLOCK)
+    blocks = [slice(a, min(a + step, size)) for a in range(0, size, step)]
+    crew = _crew.get()
+    if not long or crew is None or crew.size <= 1 or len(blocks) <= 1:
         return [function(cols) for cols in blocks]
-    with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(function, blocks))
+    return crew.map(function, blocks)

@@ -22,6 +22,8 @@ from ebda.threads import over_blocks
 _SHOWN = 5
 # Squares of deviations below this underflow.
 _SMALLEST = 1e-150
+# Sums of squares up to this can be added up.
+_LARGEST = 1e300
 
 
 def one_of(name: str, value: Any, known: Iterable[str]) -> None:
@@ -193,14 +195,15 @@ def check_finite_moments(
     means, squares = moments.means, moments.centred_squares
 
     def sound(cols: slice) -> bool:
-        # Squares about a mean that is not finite are not finite, and a sum keeps that.
-        total = squares[:, cols].sum(axis=0)
-        with np.errstate(over="ignore"):
-            return bool(np.isfinite(total.sum()) and total.min() > 0)
+        # Squares about a mean that is not finite are not finite: they are NaN, which
+        # is the least and the most of all, or infinite.
+        some = squares[:, cols]
+        if not some.max() < _LARGEST:
+            return False
+        return bool(some.min(axis=1).max() > 0 or some.sum(axis=0).min() > 0)
 
-    with np.errstate(over="ignore", invalid="ignore"):
-        if all(over_blocks(sound, means.shape[1])):
-            return
+    if all(over_blocks(sound, means.shape[1], long=True)):
+        return
     bad = ~np.isfinite(moments.means).all(axis=0)
     if bad.any() and X is not None:
         _raise_non_finite(X, np.flatnonzero(bad), names)

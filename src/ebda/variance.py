@@ -9,19 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 from scipy.special import digamma, gammaincinv, polygamma
 
+from ebda import compiled, loops
 from ebda.arrays import FloatArray, IntArray
 from ebda.moments import ClassMoments
 from ebda.threads import BLOCK, over_blocks
 
 # A standard deviation this small against the mean is the rounding error of a constant.
 ROUNDING = 16 * np.finfo(np.float64).eps
-# Fewer variances than this are used as they are; of others 9 bits of the mantissa.
+# Fewer variances than this are used as they are. Others are grouped by 9 bits of the
+# mantissa, and 35 more are added up.
 _MIN_GROUPED = BLOCK
-_DROPPED_BITS = 43
+_DROPPED_BITS, _LAST_BITS = 43, 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,10 +47,9 @@ class Variance:
     degrees_of_freedom: float
 
 
-def any_rounding(means: FloatArray, variance: FloatArray) -> bool:
-    """Whether some variance may be the rounding error of a constant: a quick look."""
-    largest = max(float(means.max()), -float(means.min()))
-    return not float(variance.min()) > (ROUNDING * largest) ** 2
+def rounding_variance(mean: float) -> float:
+    """The largest variance that rounding alone gives to a constant of this size."""
+    return (ROUNDING * float(mean)) ** 2
 
 
 def pooled(moments: ClassMoments) -> Variance:
@@ -61,20 +63,35 @@ def pooled(moments: ClassMoments) -> Variance:
     >>> pooled(class_moments(X, np.array([0, 0, 1]), 2)).within
     array([2.])
     """
+    return _pooled(moments)[0]
+
+
+def _pooled(moments: ClassMoments) -> tuple[Variance, bool]:
+    """The same, and whether some of them may be the rounding error of a constant."""
     df = float(moments.counts.sum() - np.count_nonzero(moments.counts))
     if df <= 0:
         raise ValueError(
             "cannot estimate a pooled variance: every class has a single sample; "
             "at least one class needs two"
         )
-    within = np.empty(moments.means.shape[1])
+    means, squares = moments.means, moments.centred_squares
+    within = np.empty(means.shape[1])
+    fast = compiled.suit_vectors(len(within))
 
-    def part(cols: slice) -> None:
-        moments.centred_squares[:, cols].sum(axis=0, out=within[cols])
-        within[cols] /= df
+    def part(cols: slice) -> bool:
+        if fast:
+            loop = compiled.loop(loops.pooled)
+            ends = loop(means, squares, df, cols.start, cols.stop, within)
+            largest, smallest = np.array(ends).view(np.float64)
+        else:
+            squares[:, cols].sum(axis=0, out=within[cols])
+            within[cols] /= df
+            largest = max(means[:, cols].max(), -means[:, cols].min())
+            smallest = within[cols].min()
+        return not smallest > rounding_variance(largest)
 
-    over_blocks(part, len(within))
-    return Variance(within, within[None, :], df)
+    suspicious = any(over_blocks(part, len(within), long=fast))
+    return Variance(within, within[None, :], df), suspicious
 
 
 def separate(moments: ClassMoments) -> Variance:
@@ -116,22 +133,39 @@ class VariancePrior:
     variance: float
     wild_above: float = np.inf
 
-    def shrink(self, s2: FloatArray, df: float) -> FloatArray:
-        """Posterior variances ``(d0 s0^2 + df s^2) / (d0 + df)``."""
+    def shrink(
+        self, s2: FloatArray, df: float, out: FloatArray | None = None
+    ) -> FloatArray:
+        """Posterior variances ``(d0 s0^2 + df s^2) / (d0 + df)``.
+
+        Parameters
+        ----------
+        s2 : ndarray of shape (n_features,)
+            Variances.
+        df : float
+            Their degrees of freedom.
+        out : ndarray of shape (n_features,), optional
+            Where to write; `s2` itself will do.
+        """
+        into = np.empty_like(s2) if out is None else out
         d0 = self.degrees_of_freedom
         own = 0.0 if np.isinf(d0) else df / (d0 + df)
-        out = np.empty_like(s2)
+        rest = (1 - own) * self.variance
+        fast = compiled.suit_vectors(len(s2))
 
         def part(cols: slice) -> None:
-            shrunken, given = out[cols], s2[cols]
-            np.multiply(given, own, out=shrunken)
-            shrunken += (1 - own) * self.variance
-            if np.isfinite(self.wild_above):
-                wild = given > self.wild_above
-                shrunken[wild] = given[wild]
+            if fast:
+                loop = compiled.loop(loops.shrink)
+                loop(s2, own, rest, self.wild_above, cols.start, cols.stop, into)
+                return
+            wild = np.flatnonzero(s2[cols] > self.wild_above)
+            as_it_is = s2[cols][wild]
+            np.multiply(s2[cols], own, out=into[cols])
+            into[cols] += rest
+            into[cols][wild] = as_it_is
 
-        over_blocks(part, len(s2))
-        return out
+        over_blocks(part, len(s2), long=fast)
+        return into
 
 
 def variance_prior(s2: FloatArray, df: float) -> VariancePrior:
@@ -188,7 +222,8 @@ def _log_variances(s2: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Logarithms of the variances above zero, and how many there are of each.
 
     Many are grouped by their leading bits, into cells 0.2 % wide, and each cell is
-    taken at its mean: the mean of the logarithms changes by less than 5e-7.
+    taken at its mean: the mean of the logarithms changes by less than 5e-7. Sums are
+    of the next bits, as whole numbers: they are the same in any order.
     """
     if len(s2) < _MIN_GROUPED:
         known = s2[s2 > 0]
@@ -200,21 +235,30 @@ def _log_variances(s2: FloatArray) -> tuple[FloatArray, FloatArray]:
         for end in (least, max(high for _, high in ends))
     )
     size = max(last - first, 0) + 2
+    bits = s2.view(np.int64)
+    fast = compiled.suit_vectors(len(s2))
 
-    def part(cols: slice) -> tuple[IntArray, FloatArray]:
-        # The first cell is for what is left out.
-        cell = s2[cols].view(np.int64) >> _DROPPED_BITS
-        cell -= first - 1
-        np.maximum(cell, 0, out=cell)
-        total = np.bincount(cell, s2[cols], size).astype(np.float64, copy=False)
-        return np.bincount(cell, minlength=size), total
+    def part(cols: slice) -> IntArray:
+        # Numbers and sums; the first place is for what is left out.
+        found = np.zeros((2, size), dtype=np.int64)
+        if fast:
+            loop = compiled.loop(loops.leading_bits)
+            bounds = cols.start, cols.stop
+            loop(bits, _DROPPED_BITS, _LAST_BITS, first, *bounds, found)
+            return found
+        place = bits[cols] >> _DROPPED_BITS
+        place -= first - 1
+        np.maximum(place, 0, out=place)
+        rest = (bits[cols] >> _LAST_BITS) & ((1 << (_DROPPED_BITS - _LAST_BITS)) - 1)
+        found[0] = np.bincount(place, minlength=size)
+        found[1] = np.bincount(place, rest, size)
+        return found
 
-    parts = over_blocks(part, len(s2))
-    count = np.sum([n for n, _ in parts], axis=0)[1:]
-    total = np.sum([t for _, t in parts], axis=0)[1:]
-    used = count > 0
-    members = count[used].astype(np.float64)
-    return np.log(total[used] / members), members
+    count, rest = reduce(np.add, over_blocks(part, len(s2), long=fast))[:, 1:]
+    used = np.flatnonzero(count)
+    members = count[used]
+    mean = ((used + first) << _DROPPED_BITS) + (rest[used] // members << _LAST_BITS)
+    return np.log(mean.view(np.float64)), members.astype(np.float64)
 
 
 def weighted_median(x: FloatArray, count: FloatArray) -> float:
@@ -261,17 +305,15 @@ def moderated(moments: ClassMoments) -> Variance:
     small by chance makes a large z of nothing, and thousands of other features know
     better.
     """
-    plain = pooled(moments)
+    plain, suspicious = _pooled(moments)
     df = plain.degrees_of_freedom
-    # The rounding error of a constant is no variance (see ebda.contrasts).
-    means, known = moments.means, plain.within
-    if any(
-        over_blocks(lambda cols: any_rounding(means[:, cols], known[cols]), len(known))
-    ):
-        tiny = ROUNDING * np.abs(means).max(axis=0)
+    known = plain.within
+    if suspicious:
+        # The rounding error of a constant is no variance (see ebda.contrasts).
+        tiny = ROUNDING * np.abs(moments.means).max(axis=0)
         known = np.where(known > tiny**2, known, 0.0)
     prior = variance_prior(known, df)
-    within = prior.shrink(plain.within, df)
+    within = prior.shrink(plain.within, df, out=plain.within)
     return Variance(within, within[None, :], df + prior.degrees_of_freedom)
 
 

@@ -8,10 +8,11 @@ within a cell, which is at most ``width**2 / 12`` of a noise variance of one.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 
 import numpy as np
 
+from ebda import compiled, loops
 from ebda.arrays import FloatArray, IntArray
 from ebda.threads import over_blocks
 
@@ -24,7 +25,7 @@ _MIN_BINNED = 1000
 _WIDTH = 0.02
 _LINEAR = 10.0
 # How many cells a wider one stands for.
-_WIDER = 5
+_WIDER = 3
 # Values are rounded to this share of the noise, far below what they can tell.
 _STEP = 2.0**-24
 # Relative width of a cell in the noise scale, where values differ in it.
@@ -46,13 +47,16 @@ class Cells:
     within: float = 0.0
 
     def wider(self) -> Cells:
-        """The same values in cells `_WIDER` times as wide, where that makes fewer.
+        """The same values in cells `_WIDER` times as wide, up to `_LINEAR`.
 
         For a first look: what is said of them is checked on the cells themselves.
+        Farther out they are as wide already as they may be.
         """
         if np.ptp(self.precision) > 0:
             return self
-        place = _place(self.value) // _WIDER
+        place = _place(self.value)
+        near = np.abs(self.value) <= _LINEAR
+        place[near] //= _WIDER
         starts = np.flatnonzero(np.diff(place, prepend=place[0] - 1))
         count = np.add.reduceat(self.count, starts)
         value = np.add.reduceat(self.count * self.value, starts) / count
@@ -113,29 +117,76 @@ def _rounded(z: FloatArray) -> FloatArray:
 
 
 def _group_equal(z: FloatArray, scale: float) -> Cells:
-    """Block by block: sums of whole steps are exact in any order."""
+    """Block by block, in whole numbers of steps: sums are exact in any order.
 
-    def part(rows: slice) -> tuple[int, IntArray, FloatArray, float]:
-        x = _rounded(z[rows])
-        cell = _place(x)
-        first = int(cell.min())
-        cell -= first
-        total = np.bincount(cell, x).astype(np.float64, copy=False)
-        return first, np.bincount(cell), total, float(x @ x)
+    Cells up to `_LINEAR` are counted by place. What lies farther out is gathered, and
+    grouped in order of size.
+    """
+    size = 2 * int(np.ceil(_LINEAR / _WIDTH)) + 3
+    fast = compiled.suit_vectors(len(z))
 
-    parts = over_blocks(part, len(z))
-    first = min(start for start, *_ in parts)
-    size = max(start + len(n) for start, n, *_ in parts) - first
-    count, total = np.zeros(size), np.zeros(size)
-    for start, n, t, _ in parts:
-        count[start - first : start - first + len(n)] += n
-        total[start - first : start - first + len(n)] += t
-    used = count > 0
-    members, total = count[used], total[used]
-    value = total / members
-    within = max(sum(square for *_, square in parts) - float(total @ value), 0.0)
-    precision = np.full(len(members), scale**-2.0)
-    return Cells(value, members, precision, within * scale**-2.0)
+    def part(rows: slice) -> tuple[IntArray, IntArray, int, FloatArray]:
+        counts, totals = np.zeros((2, size), dtype=np.int64)
+        squares, far = _add_up(z, rows, counts, totals, fast)
+        return counts, totals, squares, _beyond(z[rows]) if far else z[:0]
+
+    parts = over_blocks(part, len(z), long=fast)
+    count = reduce(np.add, (counts for counts, *_ in parts))
+    total = reduce(np.add, (totals for _, totals, *_ in parts))
+    used = np.flatnonzero(count)
+    members, excess = count[used].astype(float), total[used].astype(float)
+    left = np.rint((used - size // 2) * (_WIDTH / _STEP))
+    value = (left * members + excess) * _STEP / members
+    squares = sum(squares for _, _, squares, _ in parts)
+    lost = max(squares - float(excess @ (excess / members)), 0.0) * _STEP**2
+    far = np.sort(np.concatenate([far for *_, far in parts]))
+    sides = _group_far(far[far < 0]), (value, members, lost), _group_far(far[far > 0])
+    values, numbers = (np.concatenate([side[k] for side in sides]) for k in (0, 1))
+    within = sum(lost for *_, lost in sides) * scale**-2.0
+    return Cells(values, numbers, np.full(len(values), scale**-2.0), within)
+
+
+def _add_up(
+    z: FloatArray, rows: slice, counts: IntArray, totals: IntArray, fast: bool
+) -> tuple[int, int]:
+    """Add values to their cells: :func:`ebda.loops.cell_sums`."""
+    if fast:
+        loop = compiled.loop(loops.cell_sums)
+        settings = _STEP, _WIDTH, _LINEAR, rows.start, rows.stop
+        squares, far = loop(z, *settings, counts, totals)
+        return int(squares), far
+    whole = z[rows] * (1 / _STEP)
+    np.rint(whole, out=whole)
+    x = whole * _STEP
+    far = 0
+    if max(-x.min(), x.max()) > _LINEAR:
+        near = np.abs(x) <= _LINEAR
+        far = len(x) - int(np.count_nonzero(near))
+        x, whole = x[near], whole[near]
+    x *= 1 / _WIDTH
+    cell = np.floor(x, out=x)
+    whole -= np.rint(cell * (_WIDTH / _STEP))
+    place = cell.astype(np.intp)
+    place += len(counts) // 2
+    counts += np.bincount(place, minlength=len(counts))
+    totals += np.bincount(place, whole, len(counts)).astype(np.int64)
+    return int(whole @ whole), far
+
+
+def _beyond(z: FloatArray) -> FloatArray:
+    x = _rounded(z)
+    return x[np.abs(x) > _LINEAR]
+
+
+def _group_far(x: FloatArray) -> tuple[FloatArray, FloatArray, float]:
+    """Values, counts and what is lost within, for sorted values of one sign."""
+    if not len(x):
+        return x, x, 0.0
+    starts = np.flatnonzero(np.diff(_place(x), prepend=np.nan))
+    count = np.diff(starts, append=len(x))
+    value = np.add.reduceat(x, starts) / count
+    lost = float(np.sum((x - np.repeat(value, count)) ** 2))
+    return value, count.astype(np.float64), lost
 
 
 def _group_mixed(z: FloatArray, scale: FloatArray) -> Cells:

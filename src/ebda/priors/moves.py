@@ -14,8 +14,9 @@ from ebda.priors.variational import Components, bounds_at, components, statistic
 
 # Half-unit cells of z that hold any value are where an atom may be.
 _PLACE = 0.5
-# Components this far apart in order of location are tried for merging.
-_MERGE_REACH = 3
+# Neighbours in order of location are tried for merging, and only then components this
+# far apart.
+_MERGE_REACHES = ((1,), (2, 3))
 # Steps that a newborn component has to prove itself.
 _BIRTH_STEPS = 30
 # Effects, in standard errors, that an atom just off zero may stand for.
@@ -39,8 +40,14 @@ def _merge_round(ascent: Ascent) -> bool:
     q = components(ascent.stats, ascent.model)
     used = np.flatnonzero(q.used)
     by_place = used[np.argsort(q.atoms[used], kind="stable")]
-    for reach in range(1, min(_MERGE_REACH, len(used) - 1) + 1):
-        pairs = list(zip(by_place[:-reach], by_place[reach:], strict=True))
+    for reaches in _MERGE_REACHES:
+        pairs = [
+            pair
+            for reach in reaches
+            for pair in zip(by_place[:-reach], by_place[reach:], strict=True)
+        ]
+        if not pairs:
+            break
         trials = np.stack([_merged(ascent.stats, *pair) for pair in pairs])
         order = order_by_size(trials, ascent.model.alpha)
         trials = np.take_along_axis(trials, order[..., None], axis=1)
