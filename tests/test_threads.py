@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -210,13 +213,13 @@ def test_n_jobs_changes_no_bit_of_a_fit(
     monkeypatch.setattr(ebda.classifier, "LEAST_COMPARED", 500)
     monkeypatch.setattr(ebda.classifier, "MOST_COMPARED", 500)
     used = set()
-    pool = ebda.threads.ThreadPoolExecutor
+    pool = ebda.threads._pool
 
     def counted(threads: int) -> Any:
         used.add(threads)
         return pool(threads)
 
-    monkeypatch.setattr(ebda.threads, "ThreadPoolExecutor", counted)
+    monkeypatch.setattr(ebda.threads, "_pool", counted)
     models = [EBClassifier(n_jobs=j, **arguments).fit(X, y) for j in (1, 2, None)]
     assert max(used) > 2  # the third fit did use more threads
     assert 2 in used
@@ -228,3 +231,24 @@ def test_n_jobs_changes_no_bit_of_a_fit(
         np.testing.assert_array_equal(
             model.predict_proba(X), models[0].predict_proba(X)
         )
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="only where processes fork")
+def test_a_forked_process_has_threads_of_its_own() -> None:
+    code = """
+import os, warnings
+from ebda.threads import allow_threads, over_blocks
+warnings.simplefilter("ignore")
+def total():
+    with allow_threads(2):
+        return sum(over_blocks(lambda cols: cols.stop - cols.start, 9, 2, long=True))
+assert total() == 9
+child = os.fork()
+if child == 0:
+    os._exit(0 if total() == 9 else 1)
+assert os.waitpid(child, 0)[1] == 0
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr

@@ -8,6 +8,7 @@ cut by size alone, and what comes out of them is put together in their order.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
@@ -28,27 +29,18 @@ BLOCK = 1 << 15
 _LONG_BLOCK = 1 << 17
 
 
-class _Crew:
-    """Threads that passes share; they begin when they are first needed."""
-
-    def __init__(self, size: int) -> None:
-        self.size = size
-        self._pool: ThreadPoolExecutor | None = None
-
-    def map(
-        self, function: Callable[[slice], Result], blocks: list[slice]
-    ) -> list[Result]:
-        """The function of each block, in order."""
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(self.size)
-        return list(self._pool.map(function, blocks))
-
-    def leave(self) -> None:
-        if self._pool is not None:
-            self._pool.shutdown()
+_allowed: ContextVar[int] = ContextVar("threads", default=1)
 
 
-_crew: ContextVar[_Crew | None] = ContextVar("threads", default=None)
+@cache
+def _pool(threads: int) -> ThreadPoolExecutor:
+    """Threads that wait for work: to start them takes longer than a pass."""
+    return ThreadPoolExecutor(threads, thread_name_prefix="ebda")
+
+
+# A process that was forked off has none of them.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
 @cache
@@ -100,13 +92,11 @@ def allow_threads(n_jobs: int | None) -> Iterator[None]:
     ...     over_blocks(lambda cols: cols.stop - cols.start, 5, 2, long=True)
     [2, 2, 1]
     """
-    crew = _Crew(available(n_jobs))
-    token = _crew.set(crew)
+    token = _allowed.set(available(n_jobs))
     try:
         yield
     finally:
-        _crew.reset(token)
-        crew.leave()
+        _allowed.reset(token)
 
 
 def over_blocks(
@@ -130,7 +120,7 @@ def over_blocks(
     """
     step = block or (_LONG_BLOCK if long else BLOCK)
     blocks = [slice(a, min(a + step, size)) for a in range(0, size, step)]
-    crew = _crew.get()
-    if not long or crew is None or crew.size <= 1 or len(blocks) <= 1:
+    threads = _allowed.get()
+    if not long or threads <= 1 or len(blocks) <= 1:
         return [function(cols) for cols in blocks]
-    return crew.map(function, blocks)
+    return list(_pool(threads).map(function, blocks))
