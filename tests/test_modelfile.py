@@ -537,6 +537,10 @@ def test_a_file_of_version_1_loads_for_ever() -> None:
     assert model.ranking_.order.tolist() == expected["order"]
     q_value = model.ranking_.q_value
     np.testing.assert_allclose(q_value, expected["q_value"], rtol=1e-9)
+    contrasts, means = model.contrasts_, model.moments_.means
+    np.testing.assert_allclose(
+        contrasts.z * contrasts.scale, means[1:] - means[:1], rtol=1e-9
+    )
     assert model.selection_.reason == expected["reason"]
     assert record.evaluation.n_errors == expected["n_errors"]
     assert record.data["n_samples"] == 24

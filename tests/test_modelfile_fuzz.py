@@ -304,6 +304,7 @@ PRIOR = (*MODEL, "prior_estimator_", "fields", "prior_", "fields")
         ((*MODEL, "selection_", "fields", "scores"), ..., None),
         ((*MODEL, "prior_estimator_", "fields", "prior_"), ..., "no fitted prior"),
         ((*MODEL, "prior_estimator_", "class"), "Selection", "is not one of Dir"),
+        ((*MODEL, "contrasts_", "fields", "scale"), ..., "unit of the contrasts is"),
         (("evaluation",), None, "the evaluation is not one of Evaluation"),
     ],
 )
@@ -361,6 +362,7 @@ def to(value: Any, place: int = 0) -> Callable[[Any], None]:
         ((*PRIOR, "atoms"), to(9.0), "atoms must be ascending"),
         ((*PRIOR, "weights"), to(9.0), "weights must be a distribution"),
         ((*MODEL, "posterior_", "fields", "scale"), to(0.0), "must be positive"),
+        ((*MODEL, "contrasts_", "fields", "scale"), to(1e300), "do not go together"),
         (
             (*MODEL, "posterior_", "fields", "log_weights"),
             to(1.0),
@@ -411,6 +413,16 @@ def test_fewer_than_two_labels(tmp_path: Path) -> None:
     header["arrays"][-1] = {"dtype": "<f8", "shape": [2]}
     raw = seal(json.dumps(header).encode(), PAYLOAD + struct.pack("<dd", 1, np.inf))
     refused(raw, tmp_path, "classes_ must be finite")
+
+
+def test_the_unit_of_contrasts_is_one_for_all_or_one_for_each(tmp_path: Path) -> None:
+    header = json.loads(HEADER)
+    contrasts = header["model"]["fields"]["contrasts_"]["fields"]
+    del contrasts["scale"]
+    contrasts["unit"] = {"array": len(header["arrays"])}
+    header["arrays"].append({"dtype": "<f8", "shape": [1, 2]})
+    raw = seal(json.dumps(header).encode(), PAYLOAD + struct.pack("<dd", 1, 1))
+    refused(raw, tmp_path, "another number of features")
 
 
 def test_shapes_of_flat_values(tmp_path: Path) -> None:

@@ -201,9 +201,14 @@ class Recipe:
         moments: ClassMoments,
         prior: FloatArray,
     ) -> LinearRule:
-        """The linear rule of one candidate."""
-        s = self.candidates[name]
-        return effects[name].rule(moments, prior, s.name, s.kappa, self.unbiased)
+        """The linear rule of one candidate.
+
+        Its spread is for a comparison: a rule alone goes without.
+        """
+        s, several = self.candidates[name], len(self.names) > 1
+        return effects[name].rule(
+            moments, prior, s.name, s.kappa, self.unbiased, several
+        )
 
 
 def without_idle(effects: dict[Name, Effects]) -> dict[Name, Effects]:

@@ -36,8 +36,9 @@ class Contrasts:
     ----------
     z : ndarray of shape (n_contrasts, n_features)
         Contrast over its standard error; 0 where `constant`.
-    scale : ndarray of shape (n_contrasts, n_features)
-        The standard error, so that the contrast is ``z * scale``.
+    unit : ndarray of shape (n_contrasts, 1) or (n_contrasts, n_features)
+        Variance of the contrast, over `variance`; one for all features where the
+        classes have one variance.
     positive, negative : ndarray of shape (n_contrasts, n_classes)
         P and Q: the weights of the class means on either side.
     variance : ndarray of shape (n_features,)
@@ -48,11 +49,27 @@ class Contrasts:
     """
 
     z: FloatArray
-    scale: FloatArray
+    unit: FloatArray
     positive: FloatArray
     negative: FloatArray
     variance: FloatArray
     constant: npt.NDArray[np.bool_]
+
+    @property
+    def scale(self) -> FloatArray:
+        """The standard error, so that the contrast is ``z * scale``.
+
+        It is not kept: to take the root again costs no more than to read it.
+        """
+        return self.scale_at(slice(None))
+
+    def scale_at(self, cols: slice) -> FloatArray:
+        """The standard errors of some of the features; 0 where `constant`."""
+        unit = self.unit if self.unit.shape[1] == 1 else self.unit[:, cols]
+        scale: FloatArray = np.sqrt(unit * self.variance[cols])
+        if self.constant[cols].any():
+            scale[:, self.constant[cols]] = 0.0
+        return scale
 
 
 def contrast_weights(counts: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -84,10 +101,11 @@ def class_contrasts(moments: ClassMoments, variance: Variance) -> Contrasts:
     positive, negative = contrast_weights(counts)
     weights = positive - negative
     var_of_mean = weights**2 / counts
+    root = np.sqrt(var_of_mean.sum(axis=1))[:, None]
     pooled = variance.by_class.shape[0] == 1
-    unit = var_of_mean.sum(axis=1)[:, None] if pooled else var_of_mean
     p = moments.means.shape[1]
-    z, scale = np.empty((len(weights), p)), np.empty((len(weights), p))
+    z = np.empty((len(weights), p))
+    unit = root**2 if pooled else np.empty_like(z)
     constant, flat = np.zeros(p, dtype=bool), np.zeros(p, dtype=bool)
     most = counts.max()
     fast = pooled and len(counts) == 2 and compiled.suit_vectors(p)
@@ -103,7 +121,6 @@ def class_contrasts(moments: ClassMoments, variance: Variance) -> Contrasts:
                 cols.start,
                 cols.stop,
                 z[0],
-                scale[0],
             )
             largest, least, smallest = np.array(found).view(np.float64)
             if min(least, smallest / most) > rounding_variance(largest):
@@ -113,13 +130,14 @@ def class_contrasts(moments: ClassMoments, variance: Variance) -> Contrasts:
         squares = moments.centred_squares[:, cols].max(axis=0)
         np.matmul(weights, means, out=d)
         if pooled:
-            np.multiply(unit, variance.by_class[:, cols], out=scale[:, cols])
+            scale = unit * within
         else:
-            np.matmul(unit, variance.by_class[:, cols], out=scale[:, cols])
-        np.sqrt(scale[:, cols], out=scale[:, cols])
+            scale = var_of_mean @ variance.by_class[:, cols]
+            np.divide(scale, within, out=unit[:, cols], where=within > 0)
+        np.sqrt(scale, out=scale)
         largest = max(means.max(), -means.min())
         if min(within.min(), squares.min() / most) > rounding_variance(largest):
-            d /= scale[:, cols]
+            d /= scale
             return
         tiny = np.abs(means).max(axis=0)
         tiny *= ROUNDING
@@ -127,7 +145,7 @@ def class_contrasts(moments: ClassMoments, variance: Variance) -> Contrasts:
         constant[cols] &= np.abs(d).max(axis=0) <= tiny
         flat[cols] = np.sqrt(within) <= tiny
         flat[cols] |= constant[cols]
-        np.divide(d, scale[:, cols], out=d, where=~flat[cols])
+        np.divide(d, scale, out=d, where=~flat[cols])
 
     loop = compiled.loop(loops.two_classes) if fast else loops.two_classes
     over_blocks(part, p, long=fast)
@@ -135,16 +153,16 @@ def class_contrasts(moments: ClassMoments, variance: Variance) -> Contrasts:
     if flat.any():
         within = within.copy()
         within[constant] = 1.0
-        z[:, constant] = scale[:, constant] = 0.0
+        z[:, constant] = 0.0
         perfect = flat & ~constant
         largest = np.abs(z[:, ~flat]).max(initial=np.sqrt(counts.sum()))
         # The sd at which the strongest contrast of the feature has z = largest.
-        root = np.sqrt(var_of_mean.sum(axis=1))[:, None]
         sd = (np.abs(z[:, perfect]) / root).max(axis=0) / largest
         within[perfect] = sd**2
-        scale[:, perfect] = root * sd
-        z[:, perfect] /= scale[:, perfect]
-    return Contrasts(z, scale, positive, negative, within, constant)
+        z[:, perfect] /= root * sd
+        if not pooled:
+            unit[:, flat] = root**2
+    return Contrasts(z, unit, positive, negative, within, constant)
 
 
 def by_hash(moments: ClassMoments, size: int) -> IntArray:

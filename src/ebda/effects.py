@@ -89,6 +89,7 @@ class Effects:
         shrinkage: str,
         kappa: float,
         unbiased: bool = True,
+        spread: bool = True,
     ) -> LinearRule:
         """The linear rule of one shrinkage.
 
@@ -102,6 +103,8 @@ class Effects:
             Name in `SHRINKAGES`, and its threshold.
         unbiased : bool
             Whether to take the bias out of the midpoint; False is the paper's.
+        spread : bool
+            Whether the spread of the scores is asked for.
         """
         e = self.shrunken(shrinkage, kappa)
         if not self.null.is_standard:
@@ -111,7 +114,13 @@ class Effects:
         if unbiased and not _balanced(self.contrasts, moments):
             divergence = self.values.divergence(self.slope(shrinkage, kappa))
         return linear_rule(
-            moments, self.contrasts, eta, self.covariance, class_prior, divergence
+            moments,
+            self.contrasts,
+            eta,
+            self.covariance,
+            class_prior,
+            divergence,
+            spread,
         )
 
 

@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from ebda import compiled, loops
 from ebda.arrays import FloatArray
 from ebda.contrasts import Contrasts
 from ebda.covariance import Covariance
@@ -63,6 +64,7 @@ def linear_rule(
     covariance: Covariance,
     class_prior: FloatArray,
     divergence: FloatArray | float = 0.0,
+    spread: bool = True,
 ) -> LinearRule:
     """Build the rule from the estimate of eta, one row a contrast.
 
@@ -75,20 +77,23 @@ def linear_rule(
     divergence : ndarray of shape (n_contrasts,) or float
         Sum over the features of d eta / d z, for the unbiased midpoint; 0 cuts at
         the midpoint of the sample means, as the paper does.
+    spread : bool
+        Whether the spread of the scores is asked for.
     """
-    coef = _scaled(contrasts, eta)
-    coef = covariance.solve(coef)
+    coef = covariance.solve(_scaled(contrasts, eta))
+    if contrasts.constant.any():
+        coef[:, contrasts.constant] = 0.0
     P, Q = contrasts.positive, contrasts.negative
     middle = (P + Q) / 2
 
-    if contrasts.constant.any():
-        coef[:, contrasts.constant] = 0.0
-
     def part(cols: slice) -> tuple[float, FloatArray]:
-        w, scale = coef[:, cols], contrasts.scale[:, cols]
+        w = coef[:, cols]
         # coef . (P + Q) m / 2, without forming the midpoints.
         at_middle = np.einsum("ck,ck->c", w @ moments.means[:, cols].T, middle)
-        return float(np.einsum("cj,cj,cj->", w, scale, eta[:, cols])), at_middle
+        if not spread:
+            return 0.0, at_middle
+        d = contrasts.scale_at(cols) * eta[:, cols]
+        return float(np.einsum("cj,cj->", w, d)), at_middle
 
     # Sums depend on the blocks, which are the same on one thread and on several.
     parts = over_blocks(part, eta.shape[1], _SUM_BLOCK, long=True)
@@ -101,12 +106,21 @@ def linear_rule(
 
 
 def _scaled(contrasts: Contrasts, eta: FloatArray) -> FloatArray:
+    """``d = scale eta``."""
     d = np.empty_like(eta)
+    unit = contrasts.unit
+    fast = unit.shape[1] == 1 and compiled.suit_vectors(eta.shape[1])
 
     def part(cols: slice) -> None:
-        np.multiply(contrasts.scale[:, cols], eta[:, cols], out=d[:, cols])
+        if fast:
+            loop = compiled.loop(loops.scaled)
+            loop(contrasts.variance, unit[:, 0], eta, cols.start, cols.stop, d)
+        else:
+            np.multiply(contrasts.scale_at(cols), eta[:, cols], out=d[:, cols])
 
-    over_blocks(part, eta.shape[1], long=True)
+    over_blocks(part, eta.shape[1], long=fast)
+    if fast and contrasts.constant.any():
+        d[:, contrasts.constant] = 0.0
     return d
 
 

@@ -143,9 +143,8 @@ def two_classes(
     left: int,
     right: int,
     z: FloatArray,
-    scale: FloatArray,
 ) -> tuple[np.int64, np.int64, np.int64]:
-    """``scale = sqrt(unit variance)``, and the second mean less the first over it.
+    """The second mean less the first, over ``sqrt(unit variance)``.
 
     Returns the bits of the largest absolute mean, of the smallest variance, and of the
     smallest sum of squares, that of the class with more.
@@ -153,12 +152,10 @@ def two_classes(
     largest, least, smallest = np.int64(0), _WITHOUT_SIGN, _WITHOUT_SIGN
     for start in range(left, right, _TILE):
         stop = min(start + _TILE, right)
-        given, d, s = variance[start:stop], z[start:stop], scale[start:stop]
+        given, d = variance[start:stop], z[start:stop]
         first, second = means[0, start:stop], means[1, start:stop]
         for j in range(len(given)):
-            s[j] = sqrt(unit * given[j])
-        for j in range(len(given)):
-            d[j] = (second[j] - first[j]) / s[j]
+            d[j] = (second[j] - first[j]) / sqrt(unit * given[j])
         a, b = given.view(np.int64), first.view(np.int64)
         for j in range(len(a)):
             least = min(least, a[j])
@@ -169,6 +166,22 @@ def two_classes(
             smallest = min(smallest, max(a[j], c[j]))
             largest = max(largest, b[j] & _WITHOUT_SIGN)
     return largest, least, smallest
+
+
+def scaled(
+    variance: FloatArray,
+    unit: FloatArray,
+    eta: FloatArray,
+    left: int,
+    right: int,
+    out: FloatArray,
+) -> None:
+    """``eta sqrt(unit variance)``, a row a contrast."""
+    given = variance[left:right]
+    for c in range(len(eta)):
+        row, scaled = eta[c, left:right], out[c, left:right]
+        for j in range(len(given)):
+            scaled[j] = row[j] * sqrt(unit[c] * given[j])
 
 
 def cell_sums(

@@ -45,6 +45,8 @@ class Schema:
         which they are read.
     optional : frozenset of str
         Those that may be absent.
+    former : dict of str to Kind
+        Fields of files that an older ebda wrote, for `build`; they are not written.
     build : callable, optional
         Makes the object of its fields where the class itself does not.
     finish : callable, optional
@@ -56,6 +58,7 @@ class Schema:
     type: type[Any]
     fields: dict[str, Kind]
     optional: frozenset[str] = frozenset()
+    former: dict[str, Kind] = field(default_factory=dict)
     build: Callable[[dict[str, Any]], Any] | None = None
     finish: Callable[[Any], None] | None = None
     is_parameter: bool = False
@@ -296,12 +299,13 @@ def _parameters(
 def _fields(
     given: Any, schema: Schema, reader: Reader, scope: Scope, where: str
 ) -> dict[str, Any]:
-    _only(given, schema.fields, where)
+    kinds = schema.fields | schema.former
+    _only(given, kinds, where)
     found = {}
-    for name, kind in schema.fields.items():
+    for name, kind in kinds.items():
         if name in given:
             found[name] = kind.decode(given[name], reader, scope, f"{where}.{name}")
-        elif name not in schema.optional:
+        elif name not in schema.optional and name not in schema.former:
             raise FormatError(f"{where} lacks {name}")
     return found
 

@@ -160,6 +160,22 @@ FAMILIES = register(
 
 # --- steps of the fit, and the evaluation
 
+
+def _contrasts(fields: dict[str, Any]) -> Contrasts:
+    """Contrasts; the first files had their standard errors themselves."""
+    scale = fields.pop("scale", None)
+    if scale is not None:
+        with np.errstate(over="ignore", invalid="ignore"):
+            fields["unit"] = scale**2 / fields["variance"]
+    if "unit" not in fields:
+        raise ValueError("the unit of the contrasts is missing")
+    if not np.isfinite(fields["unit"]).all():
+        raise ValueError("standard errors and variances do not go together")
+    if fields["unit"].shape[1] not in (1, len(fields["variance"])):
+        raise ValueError("the unit of the contrasts has another number of features")
+    return Contrasts(**fields)
+
+
 register(
     Schema(
         ClassMoments,
@@ -173,12 +189,15 @@ register(
         Contrasts,
         {
             "z": Array(("c", "p")),
-            "scale": Array(("c", "p"), _NOT_NEGATIVE),
+            "unit": Array(("c", "u"), _NOT_NEGATIVE),
             "positive": Array(("c", "k")),
             "negative": Array(("c", "k")),
             "variance": Array(("p",), _POSITIVE),
             "constant": Array(("p",), (), np.bool_),
         },
+        frozenset({"unit"}),
+        {"scale": Array(("c", "p"), _NOT_NEGATIVE)},
+        _contrasts,
     ),
     Schema(
         Calibration,

@@ -25,7 +25,7 @@ _MIN_BINNED = 1000
 _WIDTH = 0.02
 _LINEAR = 10.0
 # How many cells a wider one stands for.
-_WIDER = 5
+_WIDER = 4
 # Values are rounded to this share of the noise, far below what they can tell.
 _STEP = 2.0**-24
 # Relative width of a cell in the noise scale, where values differ in it.

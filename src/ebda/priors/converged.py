@@ -145,15 +145,17 @@ def converged(
     """
     best, done = _from_scratch(cells, model, n_components, tol, max_iter)
     done = best.polish() or done
-    q = components(best.stats, model)
-    evidence = log_evidence(cells, q, model)
+    rivals = [(best, done)]
     for stats in splits(best):
         # No mergers: by the bound they would undo the split.
         ascent = Ascent(cells, model, stats)
-        finished = ascent.climb(ascent.gain(tol), max_iter)
-        finished = ascent.polish() or finished
-        split = components(ascent.stats, model)
-        its_evidence = log_evidence(cells, split, model)
-        if its_evidence > evidence:
-            best, done, q, evidence = ascent, finished, split, its_evidence
+        done = ascent.climb(ascent.gain(tol), max_iter)
+        rivals.append((ascent, ascent.polish() or done))
+    if len(rivals) > 1:
+        evidence = [
+            log_evidence(cells, components(ascent.stats, model), model)
+            for ascent, _ in rivals
+        ]
+        best, done = rivals[int(np.argmax(evidence))]
+    q = components(best.stats, model)
     return VariationalFit(q, np.array(best.bounds), done)

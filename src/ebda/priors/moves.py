@@ -19,6 +19,9 @@ _PLACE = 0.5
 _MERGE_REACHES = ((1,), (2, 3))
 # Steps that a newborn component has to prove itself.
 _BIRTH_STEPS = 30
+# A birth whose likelihood gains this many times less than the bound should is left
+# out: of those that succeed none was below 0.9 of it.
+_HOPELESS = 3.0
 # Effects, in standard errors, that an atom just off zero may stand for.
 _SPLIT_EFFECTS = (0.5, 1.0, 2.0)
 
@@ -85,7 +88,7 @@ def birth(ascent: Ascent, tol: float) -> bool:
     unused = np.flatnonzero(~q.used)
     if unused.size == 0:
         return False
-    for phi in _wanted(ascent.cells, q):
+    for phi in _wanted(ascent.cells, q, tol / _HOPELESS):
         born = statistics(phi[None, :], ascent.cells)[0]
         stats = ascent.stats * (1 - born[0] / ascent.cells.count.sum())
         stats[unused[-1]] = born
@@ -99,13 +102,13 @@ def birth(ascent: Ascent, tol: float) -> bool:
     return False
 
 
-def _wanted(cells: Cells, q: Components) -> Iterator[FloatArray]:
+def _wanted(cells: Cells, q: Components, least: float) -> Iterator[FloatArray]:
     """Responsibilities of components that the mixture lacks, the most wanted first.
 
     The directional derivative of the log-likelihood towards an atom at a is
     ``sum_k (r_k(a) - 1)`` with ``r_k(a) = N(Y_k; a) / f(Y_k)``: where it is positive
     and largest, on either side of zero, an atom is wanted, and its mass is the
-    omega that maximises ``sum_k log(1 - omega + omega r_k)``.
+    omega that maximises ``sum_k log(1 - omega + omega r_k)``, which is to be `least`.
     """
     prior = DiscretePrior(q.atoms[q.used], q.count[q.used])
     log_f = prior.logpdf(cells.value, cells.precision**-0.5)
@@ -125,6 +128,8 @@ def _wanted(cells: Cells, q: Components) -> Iterator[FloatArray]:
             return
         omega = np.geomspace(1 / cells.count.sum(), 0.5, 24)
         likelihood = np.log1p(np.outer(omega, ratio[t] - 1)) @ cells.count
+        if likelihood.max() < least:
+            continue
         mass = omega[np.argmax(likelihood)]
         yield mass * ratio[t] / (1 - mass + mass * ratio[t])
 

@@ -42,6 +42,11 @@ class Model:
     sigma: float
     zero_weight: float
 
+    @cached_property
+    def log_odds_zero(self) -> float:
+        """log w / (1 - w)."""
+        return float(np.log(self.zero_weight) - np.log1p(-self.zero_weight))
+
 
 @dataclass(frozen=True, eq=False)
 class Components:
@@ -91,17 +96,13 @@ def components(stats: FloatArray, model: Model) -> Components:
     n, h, s = stats[..., 0], stats[..., 1], stats[..., 2]
     var = model.sigma**2
     k = var * h + 1
-    log_odds_zero = (
-        np.log(model.zero_weight)
-        - np.log1p(-model.zero_weight)
-        + 0.5 * np.log(k)
-        - 0.5 * var * s * (s / k)
-    )
+    shrunken = s / k
+    log_odds_zero = 0.5 * (np.log(k) - var * s * shrunken) + model.log_odds_zero
     # gamma_2 sums the counts of the later components: the appendix has it right.
     later = np.cumsum(n[..., ::-1], axis=-1)[..., ::-1][..., 1:]
     return Components(
         count=n,
-        mean=var * s / k,
+        mean=var * shrunken,
         variance=var / k,
         prob_zero=expit(log_odds_zero),
         prob_signal=expit(-log_odds_zero),
@@ -156,23 +157,16 @@ def lower_bound(
 ) -> FloatArray:
     """Evidence lower bound at the optimal q(Z): ``E log p - E log q``."""
     log_v, log_rest = q.expected_log_sticks
-    fit = np.sum(cells.count * log_total, axis=-1) + cells.log_noise
-    kl_sticks = np.sum(
-        betaln(1, model.alpha)
-        - betaln(q.gamma1, q.gamma2)
-        + (q.gamma1 - 1) * log_v
-        + (q.gamma2 - model.alpha) * log_rest,
-        axis=-1,
-    )
+    fit = (cells.count * log_total).sum(axis=-1) + cells.log_noise
+    kl_sticks = (q.gamma1 - 1) * log_v + (q.gamma2 - model.alpha) * log_rest
+    kl_sticks -= betaln(q.gamma1, q.gamma2) + np.log(model.alpha)
     ratio = q.variance / model.sigma**2
     kl_normal = 0.5 * (q.mean * (q.mean / model.sigma**2) + ratio - 1 - np.log(ratio))
-    kl_atoms = np.sum(
-        rel_entr(q.prob_zero, model.zero_weight)
-        + rel_entr(q.prob_signal, 1 - model.zero_weight)
-        + q.prob_signal * kl_normal,
-        axis=-1,
-    )
-    bound: FloatArray = fit - 0.5 * cells.within - kl_sticks - kl_atoms
+    kl_atoms = rel_entr(q.prob_zero, model.zero_weight)
+    kl_atoms += rel_entr(q.prob_signal, 1 - model.zero_weight)
+    kl_atoms += q.prob_signal * kl_normal
+    kl = kl_sticks.sum(axis=-1) + kl_atoms.sum(axis=-1)
+    bound: FloatArray = fit - 0.5 * cells.within - kl
     return bound
 
 
