@@ -20,6 +20,7 @@ out (with two classes of one size there is none):
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,7 +30,7 @@ from scipy import sparse
 from ebda import compiled, loops
 from ebda.arrays import FloatArray
 from ebda.contrasts import Contrasts
-from ebda.covariance import Covariance
+from ebda.covariance import Covariance, Diagonal
 from ebda.moments import ClassMoments
 from ebda.threads import over_blocks
 
@@ -80,14 +81,22 @@ def linear_rule(
     spread : bool
         Whether the spread of the scores is asked for.
     """
-    coef = covariance.solve(_scaled(contrasts, eta))
-    if contrasts.constant.any():
-        coef[:, contrasts.constant] = 0.0
     P, Q = contrasts.positive, contrasts.negative
     middle = (P + Q) / 2
+    scaled = _scaling(contrasts, eta)
+    coef = np.empty_like(eta)
+    own = covariance.variance if isinstance(covariance, Diagonal) else None
+    if own is None:
+        over_blocks(lambda cols: scaled(cols, coef), eta.shape[1], long=True)
+        coef = covariance.solve(coef)
 
     def part(cols: slice) -> tuple[float, FloatArray]:
         w = coef[:, cols]
+        if own is not None:  # in the same pass
+            scaled(cols, coef)
+            w /= own[cols]
+        if any_constant:
+            w[:, contrasts.constant[cols]] = 0.0
         # coef . (P + Q) m / 2, without forming the midpoints.
         at_middle = np.einsum("ck,ck->c", w @ moments.means[:, cols].T, middle)
         if not spread:
@@ -95,6 +104,7 @@ def linear_rule(
         d = contrasts.scale_at(cols) * eta[:, cols]
         return float(np.einsum("cj,cj->", w, d)), at_middle
 
+    any_constant = contrasts.constant.any()
     # Sums depend on the blocks, which are the same on one thread and on several.
     parts = over_blocks(part, eta.shape[1], _SUM_BLOCK, long=True)
     # coef' S coef with S coef = d.
@@ -105,23 +115,23 @@ def linear_rule(
     return LinearRule(coef, intercept, np.sqrt(variance) or 1.0)
 
 
-def _scaled(contrasts: Contrasts, eta: FloatArray) -> FloatArray:
-    """``d = scale eta``."""
-    d = np.empty_like(eta)
+def _scaling(
+    contrasts: Contrasts, eta: FloatArray
+) -> Callable[[slice, FloatArray], None]:
+    """A function that writes ``d = scale eta`` for some of the features."""
     unit = contrasts.unit
     fast = unit.shape[1] == 1 and compiled.suit_vectors(eta.shape[1])
 
-    def part(cols: slice) -> None:
+    def write(cols: slice, into: FloatArray) -> None:
         if fast:
             loop = compiled.loop(loops.scaled)
-            loop(contrasts.variance, unit[:, 0], eta, cols.start, cols.stop, d)
+            loop(contrasts.variance, unit[:, 0], eta, cols.start, cols.stop, into)
+            if contrasts.constant[cols].any():
+                into[:, cols][:, contrasts.constant[cols]] = 0.0
         else:
-            np.multiply(contrasts.scale_at(cols), eta[:, cols], out=d[:, cols])
+            np.multiply(contrasts.scale_at(cols), eta[:, cols], out=into[:, cols])
 
-    over_blocks(part, eta.shape[1], long=fast)
-    if fast and contrasts.constant.any():
-        d[:, contrasts.constant] = 0.0
-    return d
+    return write
 
 
 def log_odds(class_prior: FloatArray) -> FloatArray:

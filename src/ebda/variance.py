@@ -228,7 +228,9 @@ def _log_variances(s2: FloatArray) -> tuple[FloatArray, FloatArray]:
     if len(s2) < _MIN_GROUPED:
         known = s2[s2 > 0]
         return np.log(known), np.ones(len(known))
-    ends = over_blocks(lambda cols: (s2[cols].min(), s2[cols].max()), len(s2))
+    ends = over_blocks(
+        lambda cols: (s2[cols].min(), s2[cols].max()), len(s2), long=True
+    )
     least = max(min(low for low, _ in ends), np.finfo(float).tiny)
     first, last = (
         int(np.float64(end).view(np.int64) >> _DROPPED_BITS)

@@ -14,7 +14,7 @@ from scipy.special import betaln
 
 from ebda.arrays import FloatArray, IntArray
 from ebda.priors.cells import Cells
-from ebda.priors.variational import Model, evaluate
+from ebda.priors.variational import Model, ascend
 
 # Points of the path that an extrapolation combines.
 _MEMORY = 10
@@ -84,7 +84,7 @@ class Ascent:
         self.longest = 16.0  # length of a leap; adapts to what succeeds
 
     def _image(self, stats: FloatArray) -> tuple[FloatArray, float]:
-        image, bound, _ = evaluate(stats, self.cells, self.model)
+        image, bound = ascend(stats, self.cells, self.model)
         return image, float(bound)
 
     def _move_to(

@@ -24,6 +24,9 @@ _MIN_BINNED = 1000
 # in the same optimum.
 _WIDTH = 0.02
 _LINEAR = 10.0
+# Squares of values up to this, in units of the noise, keep twelve digits behind the
+# point.
+_NEAR = 64.0
 # How many cells a wider one stands for.
 _WIDER = 4
 # Values are rounded to this share of the noise, far below what they can tell.
@@ -70,6 +73,18 @@ class Cells:
         """What statistics are sums of, a row a cell: counts of 1, lambda, lambda Y."""
         weight = self.count * self.precision
         return np.stack([self.count, weight, weight * self.value], axis=-1)
+
+    @cached_property
+    def is_near(self) -> bool:
+        """Whether squares of the values lose no digits that matter."""
+        return bool(np.all(self.precision * self.value**2 <= _NEAR**2))
+
+    @cached_property
+    def powers(self) -> FloatArray:
+        """1, lambda, lambda Y and ``-lambda/2 Y**2``, a column a cell."""
+        weighted = self.precision * self.value
+        square = -0.5 * weighted * self.value
+        return np.stack([np.ones_like(square), self.precision, weighted, square])
 
     @cached_property
     def log_noise(self) -> FloatArray:

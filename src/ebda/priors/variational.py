@@ -32,6 +32,8 @@ from ebda.priors.discrete import DiscretePrior
 
 # Responsibilities of a stack that are worked on at a time: 1 MiB.
 _STACK_ELEMENTS = 1 << 17
+# Sums of densities below this have lost digits.
+_LEAST_TOTAL = 1e-280
 
 
 @dataclass(frozen=True)
@@ -75,10 +77,13 @@ class Components:
         return self.count >= least
 
     @cached_property
-    def expected_log_sticks(self) -> tuple[FloatArray, FloatArray]:
-        """E log V_t and E log (1 - V_t)."""
+    def log_pi(self) -> FloatArray:
+        """E log pi_t: that of V_t, and those of the 1 - V_j before it."""
         both = digamma(self.gamma1 + self.gamma2)
-        return digamma(self.gamma1) - both, digamma(self.gamma2) - both
+        log_pi = np.zeros(self.count.shape)
+        log_pi[..., :-1] = digamma(self.gamma1) - both
+        log_pi[..., 1:] += np.cumsum(digamma(self.gamma2) - both, axis=-1)
+        return log_pi
 
     @property
     def atoms(self) -> FloatArray:
@@ -118,9 +123,6 @@ def log_joint(value: FloatArray, precision: FloatArray, q: Components) -> FloatA
     is ``E log pi_t - lambda_k/2 E (Y_k - eta*_t)**2``; the square keeps the
     numbers small when Y_k is large and an atom is near it.
     """
-    log_v, log_rest = q.expected_log_sticks
-    log_pi = np.concatenate([log_v, np.zeros((*log_v.shape[:-1], 1))], axis=-1)
-    log_pi[..., 1:] += np.cumsum(log_rest, axis=-1)
     y = value[..., None, :]
     square = y - q.mean[..., None]
     square *= square
@@ -128,23 +130,37 @@ def log_joint(value: FloatArray, precision: FloatArray, q: Components) -> FloatA
     square *= q.prob_signal[..., None]
     square += y * y * q.prob_zero[..., None]
     square *= -0.5 * precision[..., None, :]
-    square += log_pi[..., None]
+    square += q.log_pi[..., None]
     return square
 
 
 def responsibilities(log_phi: FloatArray) -> tuple[FloatArray, FloatArray]:
     """phi_kt proportional to exp(S_kt), in place, and the log of the sums."""
-    total, log_total = _exponentiate(log_phi)
-    log_phi /= total
-    return log_phi, log_total
-
-
-def _exponentiate(log_phi: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """exp(S_kt) over its largest, in place; the sums over t, and the logs of them."""
     top = log_phi.max(axis=-2, keepdims=True)
     log_phi -= top
-    total = np.exp(log_phi, out=log_phi).sum(axis=-2, keepdims=True)
-    return total, (top + np.log(total))[..., 0, :]
+    phi = np.exp(log_phi, out=log_phi)
+    total = phi.sum(axis=-2, keepdims=True)
+    phi /= total
+    return phi, (top + np.log(total))[..., 0, :]
+
+
+def _joint(cells: Cells, q: Components) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """exp(S_kt) up to a factor of each cell, their sums over t, and log sums of exp(S).
+
+    Where no value is far out S is one product of matrices; and where each has a
+    component that it may well belong to, which is nearly always, exp(S) itself will do.
+    """
+    if cells.is_near:
+        mean = q.prob_signal * q.mean
+        square = -0.5 * (mean * q.mean + q.prob_signal * q.variance)
+        one = np.ones_like(mean)
+        phi = np.stack([q.log_pi, square, mean, one], axis=-1) @ cells.powers
+        np.exp(phi, out=phi)
+        total = phi.sum(axis=-2)
+        if total.min() > _LEAST_TOTAL:
+            return phi, total, np.log(total)
+    phi, log_total = responsibilities(log_joint(cells.value, cells.precision, q))
+    return phi, np.ones_like(log_total), log_total
 
 
 def statistics(phi: FloatArray, cells: Cells) -> FloatArray:
@@ -156,17 +172,16 @@ def lower_bound(
     log_total: FloatArray, cells: Cells, q: Components, model: Model
 ) -> FloatArray:
     """Evidence lower bound at the optimal q(Z): ``E log p - E log q``."""
-    log_v, log_rest = q.expected_log_sticks
     fit = (cells.count * log_total).sum(axis=-1) + cells.log_noise
-    kl_sticks = (q.gamma1 - 1) * log_v + (q.gamma2 - model.alpha) * log_rest
-    kl_sticks -= betaln(q.gamma1, q.gamma2) + np.log(model.alpha)
+    # The sum over sticks of (gamma1 - 1) E log V + (gamma2 - alpha) E log (1 - V).
+    sticks = (q.count * q.log_pi).sum(axis=-1)
+    sticks -= (betaln(q.gamma1, q.gamma2) + np.log(model.alpha)).sum(axis=-1)
     ratio = q.variance / model.sigma**2
     kl_normal = 0.5 * (q.mean * (q.mean / model.sigma**2) + ratio - 1 - np.log(ratio))
     kl_atoms = rel_entr(q.prob_zero, model.zero_weight)
     kl_atoms += rel_entr(q.prob_signal, 1 - model.zero_weight)
     kl_atoms += q.prob_signal * kl_normal
-    kl = kl_sticks.sum(axis=-1) + kl_atoms.sum(axis=-1)
-    bound: FloatArray = fit - 0.5 * cells.within - kl
+    bound: FloatArray = fit - 0.5 * cells.within - sticks - kl_atoms.sum(axis=-1)
     return bound
 
 
@@ -187,14 +202,24 @@ def evaluate(
     return statistics(phi, cells), lower_bound(log_total, cells, q, model), phi
 
 
+def ascend(
+    stats: FloatArray, cells: Cells, model: Model
+) -> tuple[FloatArray, FloatArray]:
+    """What `evaluate` returns, without phi and in fewer passes."""
+    q = components(stats, model)
+    phi, total, log_total = _joint(cells, q)
+    new_stats = phi @ (cells.columns / total[:, None])
+    return new_stats, lower_bound(log_total, cells, q, model)
+
+
 def bounds_at(stats: FloatArray, cells: Cells, model: Model) -> FloatArray:
-    """The bounds that `evaluate` would return for a stack of statistics."""
+    """The bounds that `ascend` would return for a stack of statistics."""
     at_a_time = max(1, _STACK_ELEMENTS // (stats.shape[1] * len(cells.value)))
     bounds = np.empty(len(stats))
     for start in range(0, len(stats), at_a_time):
         some = slice(start, start + at_a_time)
         q = components(stats[some], model)
-        _, log_total = _exponentiate(log_joint(cells.value, cells.precision, q))
+        _, _, log_total = _joint(cells, q)
         bounds[some] = lower_bound(log_total, cells, q, model)
     return bounds
 
