@@ -170,6 +170,21 @@ def test_one_blas_thread_is_for_the_time_of_the_block_only() -> None:
         assert blas() == before
 
 
+def test_overlapping_blocks_leave_the_limit_as_it_was() -> None:
+    def blas() -> list[int]:
+        return [x["num_threads"] for x in threadpool_info() if x["user_api"] == "blas"]
+
+    first, second = one_blas_thread(), one_blas_thread()
+    with threadpool_limits(2, user_api="blas"):
+        before = blas()
+        first.__enter__()
+        second.__enter__()
+        first.__exit__(None, None, None)
+        assert set(blas()) == {1}  # the second is still inside
+        second.__exit__(None, None, None)
+        assert blas() == before
+
+
 # Whole fits
 
 

@@ -11,9 +11,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import cache
+from threading import Lock
 from typing import TypeVar
 
 import scipy.linalg  # noqa: F401  # its BLAS is to be found too
@@ -38,29 +39,54 @@ def _pool(threads: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(threads, thread_name_prefix="ebda")
 
 
-# A process that was forked off has none of them.
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_pool.cache_clear)
-
-
 @cache
 def _libraries() -> ThreadpoolController:
     # Looking for them takes milliseconds; they stay where they are.
     return ThreadpoolController()
 
 
-def one_blas_thread() -> AbstractContextManager[object]:
-    """Hold BLAS to one thread: several add in another order.
+class _OneBlasThread:
+    """The limit belongs to the process: the first in sets it, the last out lifts it.
 
-    The limit belongs to the process: set it once around threads, not in each.
-
-    >>> with one_blas_thread():
-    ...     pass
+    Were it set and reset by each for itself, threads that overlap would leave it wrong.
     """
-    limit: AbstractContextManager[object] = _libraries().limit(
-        limits=1, user_api="blas"
-    )
-    return limit
+
+    def __init__(self) -> None:
+        self.begin()
+
+    def begin(self) -> None:
+        """Nobody is inside."""
+        self._lock = Lock()
+        self._inside = 0
+        self._limit: AbstractContextManager[object] = nullcontext()
+
+    @contextmanager
+    def __call__(self) -> Iterator[None]:
+        """Hold BLAS to one thread: several add in another order.
+
+        >>> with one_blas_thread():
+        ...     pass
+        """
+        with self._lock:
+            self._inside += 1
+            if self._inside == 1:
+                self._limit = _libraries().limit(limits=1, user_api="blas")
+                self._limit.__enter__()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._inside -= 1
+                if not self._inside:
+                    self._limit.__exit__(None, None, None)
+
+
+one_blas_thread = _OneBlasThread()
+
+# A process that was forked off has no other threads.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.cache_clear)
+    os.register_at_fork(after_in_child=one_blas_thread.begin)
 
 
 def available(n_jobs: int | None) -> int:
