@@ -3,7 +3,9 @@
 Plain functions in the part of Python that Numba knows. Each does what a few NumPy
 operations do elsewhere, in the same order or in whole numbers, so that both give the
 same bits; but reads and writes its arrays once, and without the interpreter's lock.
-They work on the columns ``left:right``, and write where they are told.
+They work on the columns ``left:right``, and write where they are told. What a processor
+can do for several numbers at a time is a loop of its own, over a slice from its first
+entry; places are unsigned, for negative ones would have to be looked for.
 """
 
 from __future__ import annotations
@@ -113,10 +115,11 @@ def leading_bits(
     Place 0 is for what begins with less than `first`.
     """
     follow = (1 << (dropped - last)) - 1
-    for j in range(left, right):
-        place = max((bits[j] >> dropped) - (first - 1), 0)
-        found[0, place] += 1
-        found[1, place] += (bits[j] >> last) & follow
+    some, counts, sums = bits[left:right], found[0], found[1]
+    for j in range(len(some)):
+        place = np.uint64(max((some[j] >> dropped) - (first - 1), 0))
+        counts[place] += 1
+        sums[place] += (some[j] >> last) & follow
 
 
 def shrink(
@@ -201,18 +204,23 @@ def cell_sums(
     """
     middle, squares, far = len(counts) // 2, np.int64(0), 0
     per_step, per_width, steps = 1 / step, 1 / width, width / step
-    for j in range(left, right):
-        whole = np.rint(z[j] * per_step)
-        x = whole * step
-        if abs(x) > farthest:
-            far += 1
-            continue
-        cell = np.floor(x * per_width)
-        excess = np.int64(whole - np.rint(cell * steps))
-        place = np.int64(cell) + middle
-        counts[place] += 1
-        totals[place] += excess
-        squares += excess * excess
+    places, excesses = np.empty(_TILE, np.int64), np.empty(_TILE, np.int64)
+    for start in range(left, right, _TILE):
+        some = z[start : min(start + _TILE, right)]
+        for j in range(len(some)):
+            whole = np.rint(some[j] * per_step)
+            x = whole * step
+            cell = np.floor(x * per_width)
+            excesses[j] = np.int64(whole - np.rint(cell * steps))
+            places[j] = np.int64(cell) + middle if abs(x) <= farthest else -1
+        for j in range(len(some)):
+            if places[j] < 0:
+                far += 1
+                continue
+            place, excess = np.uint64(places[j]), excesses[j]
+            counts[place] += 1
+            totals[place] += excess
+            squares += excess * excess
     return squares, far
 
 
@@ -227,10 +235,16 @@ def cubics(
 ) -> None:
     """Cubics between nodes: a row of coefficients for each power, from the constant."""
     constant, linear, square, cube = coefficients
-    for j in range(left, right):
-        t = x[j] / step - first
-        cell = np.int64(t)
-        t -= cell
-        value = cube[cell] * t + square[cell]
-        value = value * t + linear[cell]
-        out[j] = value * t + constant[cell]
+    cells = np.empty(_TILE, np.int64)
+    for start in range(left, right, _TILE):
+        some = x[start : min(start + _TILE, right)]
+        values = out[start : start + len(some)]
+        for j in range(len(some)):
+            t = some[j] / step - first
+            cell = np.int64(t)
+            cells[j], values[j] = cell, t - cell
+        for j in range(len(some)):
+            t, place = values[j], np.uint64(cells[j])
+            value = cube[place] * t + square[place]
+            value = value * t + linear[place]
+            values[j] = value * t + constant[place]
