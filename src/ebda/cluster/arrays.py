@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -69,6 +71,15 @@ class DaskData:
         dtype: np.dtype[Any] = self.X.dtype
         return dtype
 
+    @cached_property
+    def runner(self) -> Runner:
+        """The scheduler when it is first asked for, for good."""
+        return Runner.current()
+
+    def at_work(self) -> AbstractContextManager[Any]:
+        """On the cluster, where there is one."""
+        return self.runner.at_work()
+
     def summarise(
         self,
         codes: IntArray,
@@ -83,7 +94,7 @@ class DaskData:
                 "partial_fit cannot keep the samples of a Dask array; give the whole "
                 "array to fit"
             )
-        runner = Runner.current()
+        runner = self.runner
         blocks = self.X.to_delayed()
         down, across = edges(self.X.chunks[0]), edges(self.X.chunks[1])
         part = delayed(_block_moments, pure=False)
