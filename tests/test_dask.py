@@ -31,7 +31,7 @@ from sklearn.model_selection import GridSearchCV
 
 from ebda import EBClassifier
 from ebda.baselines import IndependenceRule
-from ebda.cluster import open_dask, pieces, running
+from ebda.cluster import open_dask, pieces, running, samples
 from ebda.cluster.samples import ClusterSamples
 from ebda.data import as_data
 from ebda.samples import Samples
@@ -114,16 +114,22 @@ def test_any_chunks_give_the_fit_of_memory(
 
 
 @pytest.mark.usefixtures("one_thread")
-@settings(max_examples=8)
+@settings(max_examples=16)
 @given(
     rows=cuts(N),
     cols=cuts(P),
     piece=st.integers(8 * N * 20, 8 * N * P),
     budget=st.integers(8 * N * 60, 8 * N * P),
+    held=st.booleans(),
     seed=st.integers(0, 1000),
 )
 def test_every_sum_is_that_of_memory(
-    rows: tuple[int, ...], cols: tuple[int, ...], piece: int, budget: int, seed: int
+    rows: tuple[int, ...],
+    cols: tuple[int, ...],
+    piece: int,
+    budget: int,
+    held: bool,
+    seed: int,
 ) -> None:
     rng = np.random.default_rng(seed)
     X, y = with_factors(3)
@@ -131,9 +137,11 @@ def test_every_sum_is_that_of_memory(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pieces, "_PIECE", piece)
         patch.setattr(running, "_LOCAL", budget)
-        chunked = da.from_array(X, chunks=(rows, cols))
+        grid = pieces.Grid.of(da.from_array(X, chunks=(rows, cols)))
         runner = running.Runner.current()
-        got: Samples = ClusterSamples.of_dask(chunked, codes, weight, runner)
+        got = ClusterSamples.of_grid(grid, codes, weight, runner)
+        if held:
+            got, _ = got.held()
         want = Samples.of(X, codes, weight)
         chosen = rng.random(len(want)) < 0.7
         chosen[0] = True
@@ -182,6 +190,9 @@ def test_rows_that_do_not_fit_are_made_again(
 ) -> None:
     monkeypatch.setattr(running, "_LOCAL", 8 * N * 100)
     monkeypatch.setattr(pieces, "_PIECE", 8 * N * 30)
+    monkeypatch.setattr(samples, "HELD_FEATURES", 100)
+    monkeypatch.setattr(samples, "HELD_VALUES", 100 * N)
+    monkeypatch.delattr(ClusterSamples, "held")  # they are not
     X, y = with_factors(2)
     want = references[2] if not kwargs else EBClassifier(**kwargs).fit(X, y)
     assert_same_fit(EBClassifier(**kwargs).fit(da.from_array(X, (9, 70)), y), want)
