@@ -147,9 +147,13 @@ def cut_columns(across: list[int], width: int) -> Iterator[tuple[range, slice]]:
 
 
 def as_values(block: Any) -> Any:
-    """What NumPy and SciPy can work with."""
+    """What NumPy and SciPy can work with; masked values are missing ones."""
+    if hasattr(block, "to_scipy_sparse"):  # of the package "sparse"
+        block = block.to_scipy_sparse()
     if sparse.issparse(block):
         return block if block.format in ("csr", "csc") else block.tocsr()
+    if np.ma.is_masked(block):
+        return np.ma.filled(block.astype(np.float64), np.nan)
     return np.asarray(block)
 
 
