@@ -577,6 +577,20 @@ def test_memory_that_may_be_held() -> None:
     assert running._spare({**worker, "metrics": {"memory": 2000}}) == 0
     assert running._spare({**worker, "memory_limit": 0}) == running._LOCAL
 
+    class Cluster:
+        status = "running"
+
+        def __init__(self, *limits: int) -> None:
+            self.limits = limits
+
+        def scheduler_info(self, n_workers: int) -> Any:
+            assert n_workers == -1  # all of them, not the first five
+            found = [{**worker, "memory_limit": limit} for limit in self.limits]
+            return {"workers": dict(enumerate(found))}
+
+    assert running.Runner(Cluster(2**30 + 200, 2**32 + 200)).budget() == 5 * 2**28
+    assert running.Runner(Cluster(100, 100)).budget() == running._LEAST
+
 
 def test_what_is_no_table_is_refused() -> None:
     with pytest.raises(ValueError, match=r"Dask array has 1 dimension\(s\)"):
