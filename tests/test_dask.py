@@ -31,7 +31,7 @@ from sklearn.model_selection import GridSearchCV
 
 from ebda import EBClassifier
 from ebda.baselines import IndependenceRule
-from ebda.cluster import open_dask, pieces, running
+from ebda.cluster import open_dask, pieces, running, samples
 from ebda.cluster.samples import ClusterSamples
 from ebda.data import as_data
 from ebda.samples import Samples
@@ -114,16 +114,22 @@ def test_any_chunks_give_the_fit_of_memory(
 
 
 @pytest.mark.usefixtures("one_thread")
-@settings(max_examples=8)
+@settings(max_examples=16)
 @given(
     rows=cuts(N),
     cols=cuts(P),
     piece=st.integers(8 * N * 20, 8 * N * P),
     budget=st.integers(8 * N * 60, 8 * N * P),
+    held=st.booleans(),
     seed=st.integers(0, 1000),
 )
 def test_every_sum_is_that_of_memory(
-    rows: tuple[int, ...], cols: tuple[int, ...], piece: int, budget: int, seed: int
+    rows: tuple[int, ...],
+    cols: tuple[int, ...],
+    piece: int,
+    budget: int,
+    held: bool,
+    seed: int,
 ) -> None:
     rng = np.random.default_rng(seed)
     X, y = with_factors(3)
@@ -131,9 +137,11 @@ def test_every_sum_is_that_of_memory(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pieces, "_PIECE", piece)
         patch.setattr(running, "_LOCAL", budget)
-        chunked = da.from_array(X, chunks=(rows, cols))
+        grid = pieces.Grid.of(da.from_array(X, chunks=(rows, cols)))
         runner = running.Runner.current()
-        got: Samples = ClusterSamples.of_dask(chunked, codes, weight, runner)
+        got = ClusterSamples.of_grid(grid, codes, weight, runner)
+        if held:
+            got, _ = got.held()
         want = Samples.of(X, codes, weight)
         chosen = rng.random(len(want)) < 0.7
         chosen[0] = True
@@ -182,6 +190,9 @@ def test_rows_that_do_not_fit_are_made_again(
 ) -> None:
     monkeypatch.setattr(running, "_LOCAL", 8 * N * 100)
     monkeypatch.setattr(pieces, "_PIECE", 8 * N * 30)
+    monkeypatch.setattr(samples, "HELD_FEATURES", 100)
+    monkeypatch.setattr(samples, "HELD_VALUES", 100 * N)
+    monkeypatch.delattr(ClusterSamples, "held")  # they are not
     X, y = with_factors(2)
     want = references[2] if not kwargs else EBClassifier(**kwargs).fit(X, y)
     assert_same_fit(EBClassifier(**kwargs).fit(da.from_array(X, (9, 70)), y), want)
@@ -416,6 +427,23 @@ def test_the_joblib_backend_of_dask(cluster: Client) -> None:
     assert_same_fit(search.best_estimator_, local.best_estimator_)
 
 
+def test_the_search_of_dask(cluster: Client) -> None:
+    search = pytest.importorskip(
+        "dask_ml.model_selection", reason="dask-ml is not installed"
+    )
+    X, y = with_factors(2)
+    grid = {"shrinkage": ["mean", "sparse"]}
+    rule = EBClassifier(covariance="factor")
+    want = GridSearchCV(rule, grid, cv=2).fit(X, y)
+    for data in (X, y), (da.from_array(X, (22, 100)), da.from_array(y, 22)):
+        got = search.GridSearchCV(rule, grid, cv=2).fit(*data)
+        np.testing.assert_allclose(
+            got.cv_results_["mean_test_score"], want.cv_results_["mean_test_score"]
+        )
+        assert got.best_params_ == want.best_params_
+        assert_same_fit(got.best_estimator_, want.best_estimator_)
+
+
 def test_a_model_of_a_cluster_is_an_ordinary_model(
     cluster: Client, tmp_path: Path
 ) -> None:
@@ -456,6 +484,77 @@ def test_arrays_of_other_kinds(references: Any) -> None:
 
 
 @pytest.mark.usefixtures("one_thread")
+def test_chunks_without_rows_or_columns(references: Any) -> None:
+    X, y = with_factors(2)
+    empty = da.from_array(X, ((0, 20, 0, 24), (100, 0, 160, 0)))
+    model = EBClassifier().fit(empty, y)
+    assert_same_fit(model, references[2])
+    np.testing.assert_array_equal(model.predict(empty).compute(), model.predict(X))
+    # What is left of a chunk by a condition.
+    some = (np.arange(N) < 20) | (np.arange(N) >= 40)
+    left = da.from_array(X, (20, 100))[da.from_array(some, 20)]
+    labels = da.from_array(y, 20)[da.from_array(some, 20)]
+    assert_same_fit(
+        EBClassifier().fit(left, labels), EBClassifier().fit(X[some], y[some])
+    )
+    # Chunks whose samples have no weight.
+    weight = (np.arange(N) >= 20) / 1.0
+    got = EBClassifier().fit(da.from_array(X, (20, 100)), y, da.from_array(weight, 9))
+    assert_same_fit(got, EBClassifier().fit(X, y, weight))
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_frames_of_types_that_numpy_does_not_have(references: Any) -> None:
+    X, y = with_factors(2)
+    table = pd.DataFrame(X).add_prefix("gene")
+    for kind in ("Float64", "double[pyarrow]"):
+        frame = dd.from_pandas(table.astype({"gene7": kind}), npartitions=3)
+        labels = dd.from_pandas(pd.Series(y), npartitions=3)
+        assert_same_fit(EBClassifier().fit(frame, labels), references[2])
+    missing = table.astype({"gene7": "Float64"})
+    missing.loc[30, "gene7"] = pd.NA
+    with pytest.raises(ValueError, match=r"column 7 \('gene7'\).* NaN in row 30"):
+        EBClassifier().fit(dd.from_pandas(missing, npartitions=3), y)
+    named = dd.from_pandas(table.assign(patient="p", when=pd.Timestamp(0)), 3)
+    with pytest.raises(ValueError, match=r"'patient' \(str.*'when' \(datetime64"):
+        EBClassifier().fit(named, y)
+    more = dd.from_pandas(table.assign(**{f"note{k}": "n" for k in range(7)}), 3)
+    with pytest.raises(ValueError, match=r"'note4'.* and 2 more; leave them out"):
+        EBClassifier().fit(more, y)
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_masked_values_are_missing(references: Any) -> None:
+    X, y = with_factors(2)
+    where = np.zeros((N, P), bool)
+    where[25, 120] = True
+    masked = da.ma.masked_where(where, da.from_array(X, (20, 100)))
+    whole = da.ma.masked_where(where, da.from_array(X.astype(int), (20, 100)))
+    for lazy in (masked, whole):
+        with pytest.raises(ValueError, match=r"column 120 .*NaN in row 25"):
+            EBClassifier().fit(lazy, y)
+    with pytest.raises(ValueError, match=r"column 120 .*NaN in row 25"):
+        references[2].predict(masked).compute()
+    none = da.ma.masked_greater(da.from_array(X, (20, 100)), 1e9)
+    assert_same_fit(EBClassifier().fit(none, y), references[2])
+
+
+class Coordinates:
+    """As an array of the package "sparse", which need not be there."""
+
+    ndim, shape, dtype = 2, (1, 1), np.dtype(float)
+
+    def to_scipy_sparse(self) -> Any:
+        return sparse.coo_array(np.eye(2))
+
+
+def test_sparse_chunks_that_are_not_of_scipy() -> None:
+    values = pieces.as_values(Coordinates())
+    assert values.format == "csr"
+    np.testing.assert_array_equal(values.toarray(), np.eye(2))
+
+
+@pytest.mark.usefixtures("one_thread")
 def test_batches_of_dask_arrays_are_summed_but_not_kept() -> None:
     X, y = with_factors(2)
     batches = [(da.from_array(X[a], (9, 100)), y[a]) for a in (slice(20), slice(20, N))]
@@ -477,6 +576,20 @@ def test_memory_that_may_be_held() -> None:
     assert running._spare(worker) == 200
     assert running._spare({**worker, "metrics": {"memory": 2000}}) == 0
     assert running._spare({**worker, "memory_limit": 0}) == running._LOCAL
+
+    class Cluster:
+        status = "running"
+
+        def __init__(self, *limits: int) -> None:
+            self.limits = limits
+
+        def scheduler_info(self, n_workers: int) -> Any:
+            assert n_workers == -1  # all of them, not the first five
+            found = [{**worker, "memory_limit": limit} for limit in self.limits]
+            return {"workers": dict(enumerate(found))}
+
+    assert running.Runner(Cluster(2**30 + 200, 2**32 + 200)).budget() == 5 * 2**28
+    assert running.Runner(Cluster(100, 100)).budget() == running._LEAST
 
 
 def test_what_is_no_table_is_refused() -> None:

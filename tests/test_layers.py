@@ -24,6 +24,7 @@ LAYERS = [
         "blocks",
         "cluster",
         "data",
+        "tasks",
         "threads",
         "tabulated",
         "compiled",
@@ -58,13 +59,14 @@ LAYERS = [
     {"__init__", "__main__"},
 ]
 NUMERICAL = {"numpy", "scipy"}
-# The shells of the prior families are estimators, and fit batches in parallel; one
-# module limits the threads of BLAS.
+# The shells of the prior families are estimators; one module runs jobs in parallel,
+# and one limits the threads of BLAS.
 ESTIMATOR_SHELLS = {
     "priors/__init__.py": {"sklearn"},
     "priors/contract.py": {"sklearn"},
-    "priors/dirichlet_process.py": {"sklearn", "joblib"},
+    "priors/dirichlet_process.py": {"sklearn"},
     "priors/npmle.py": {"sklearn"},
+    "tasks.py": {"joblib"},
     "threads.py": {"threadpoolctl", "joblib"},
     "compiled.py": {"numba"},
 }

@@ -7,6 +7,7 @@ package is imported to find out that X is none of its arrays.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -65,6 +66,9 @@ class Data(Protocol):
     def scores(self, coef: FloatArray, intercept: FloatArray) -> Any:
         """``X @ coef.T + intercept``."""
 
+    def at_work(self) -> AbstractContextManager[Any]:
+        """Inside of this block jobs are run by whatever works on the data."""
+
 
 @dataclass(frozen=True, eq=False)
 class InMemory:
@@ -96,6 +100,10 @@ class InMemory:
     def scores(self, coef: FloatArray, intercept: FloatArray) -> FloatArray:
         with np.errstate(invalid="ignore", over="ignore"):
             return scores(self.X, coef, intercept)
+
+    def at_work(self) -> AbstractContextManager[Any]:
+        """As joblib has it."""
+        return nullcontext()
 
 
 def _open_numpy(X: Any) -> Data | None:

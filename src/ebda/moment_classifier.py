@@ -87,7 +87,8 @@ class MomentClassifier(LinearClassifier):
         weight = validation.check_sample_weight(sample_weight, data.shape[0])
         moments, samples = self._summarise(data, codes, len(classes), weight)
         self.samples_, self.n_seen_ = None, len(codes)  # fit does not keep the data
-        lacking = self._fit_rule(classes, moments, samples)
+        with data.at_work():
+            lacking = self._fit_rule(classes, moments, samples)
         if lacking is not None:
             raise ValueError(f"cannot fit: {lacking}")
         return self
@@ -122,7 +123,8 @@ class MomentClassifier(LinearClassifier):
         # A batch that fails has changed nothing so far, and can be given again.
         self.samples_ = samples
         self.n_seen_ = seen + len(codes)
-        self.lacking_ = self._fit_rule(known, moments, samples)
+        with data.at_work():
+            self.lacking_ = self._fit_rule(known, moments, samples)
         return self
 
     def _more_samples(self, batch: Samples, first: bool) -> Samples:

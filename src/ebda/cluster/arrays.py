@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -10,12 +12,11 @@ import dask.array as da
 import numpy as np
 import numpy.typing as npt
 from dask.delayed import delayed
-from scipy import sparse
 
 from ebda.arrays import FloatArray, IntArray
 from ebda.blocks.finite import check_block
 from ebda.blocks.source import in_two_dimensions
-from ebda.cluster.pieces import edges
+from ebda.cluster.pieces import Grid, as_values, edges
 from ebda.cluster.running import Runner, tree
 from ebda.cluster.samples import ClusterSamples
 from ebda.linear_rule import scores
@@ -69,6 +70,15 @@ class DaskData:
         dtype: np.dtype[Any] = self.X.dtype
         return dtype
 
+    @cached_property
+    def runner(self) -> Runner:
+        """The scheduler when it is first asked for, for good."""
+        return Runner.current()
+
+    def at_work(self) -> AbstractContextManager[Any]:
+        """On the cluster, where there is one."""
+        return self.runner.at_work()
+
     def summarise(
         self,
         codes: IntArray,
@@ -77,31 +87,36 @@ class DaskData:
         keep: bool,
         first: int = 0,
     ) -> tuple[ClassMoments, Samples | None]:
-        """Moments of each chunk on its worker, merged along the rows in a tree."""
+        """Moments of each chunk on its worker, merged along the rows in a tree.
+
+        Samples that can be held are put aside in the same reading of the chunks.
+        """
         if keep and first:
             raise ValueError(
                 "partial_fit cannot keep the samples of a Dask array; give the whole "
                 "array to fit"
             )
-        runner = Runner.current()
-        blocks = self.X.to_delayed()
-        down, across = edges(self.X.chunks[0]), edges(self.X.chunks[1])
-        part = delayed(_block_moments, pure=False)
+        grid, part = Grid.of(self.X), delayed(_block_moments, pure=False)
         by_row = [
             delayed((codes[a:b], n_classes, None if weight is None else weight[a:b], a))
-            for a, b in pairwise(down)
+            for a, b in pairwise(grid.down)
         ]
         columns = [
             tree(
                 merge_all,
-                [part(blocks[i, j], rows, left) for i, rows in enumerate(by_row)],
+                [
+                    part(row[j], own, left)
+                    for row, own in zip(grid.blocks, by_row, strict=True)
+                ],
             )
-            for j, left in enumerate(across[:-1])
+            for j, left in enumerate(grid.across[:-1])
         ]
-        moments = ClassMoments.join_features(runner.run(columns))
-        if not keep:
-            return moments, None
-        return moments, ClusterSamples.of_dask(self.X, codes, weight, runner)
+        samples: ClusterSamples | None = None
+        if keep:
+            samples = ClusterSamples.of_grid(grid, codes, weight, self.runner)
+            if samples.may_be_held():
+                samples, columns = samples.held(beside=columns)
+        return ClassMoments.join_features(self.runner.run(columns)), samples
 
     def scores(self, coef: FloatArray, intercept: FloatArray) -> Any:
         """``X @ coef.T + intercept``, as a lazy Dask array with the chunks of X."""
@@ -146,7 +161,7 @@ def map_rows(function: Any, score: Any, width: int | None, dtype: Any) -> Any:
 
 def _block_moments(block: Any, rows: tuple[Any, ...], left: int) -> ClassMoments:
     codes, n_classes, weight, top = rows
-    values = _values(block)
+    values = as_values(block)
     moments = class_moments(values, codes, n_classes, weight)
     check_block(moments.means, values, top, left)
     return moments
@@ -155,15 +170,8 @@ def _block_moments(block: Any, rows: tuple[Any, ...], left: int) -> ClassMoments
 def _block_scores(
     block: Any, coef: FloatArray, top: IntArray, left: IntArray
 ) -> FloatArray:
-    values = _values(block)
+    values = as_values(block)
     with np.errstate(invalid="ignore", over="ignore"):
         part = scores(values, coef.T, np.zeros(coef.shape[1]))
     check_block(part, values, int(top[0]), int(left[0]))
     return part[:, None, :]
-
-
-def _values(block: Any) -> Any:
-    """What NumPy and SciPy can work with."""
-    if sparse.issparse(block):
-        return block if block.format in ("csr", "csc") else block.tocsr()
-    return np.asarray(block)

@@ -1,14 +1,15 @@
-"""Rows of a chunked array, laid out anew in pieces of columns.
+"""A table in tasks: chunks as they come, or pieces with all of the chosen rows.
 
-A piece has all of the chosen rows and some of the columns: what factors, neighbours
-and folds are summed from. Chunks along the samples have to be put together for that,
-which is the only time that values of X go from one worker to another; each does so
-once.
+Most sums over samples are sums over chunks, and are taken chunk by chunk. The products
+of each two samples are not: they need all rows of a column at one place. Chunks along
+the samples have to be put together for that, which is the only time that values of X
+go from one worker to another.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -21,7 +22,7 @@ from ebda.arrays import IntArray
 # Bytes of a piece.
 _PIECE = 1 << 24
 
-Piece = tuple[slice, Delayed]
+Columns = slice | IntArray
 
 
 def edges(sizes: tuple[int, ...]) -> list[int]:
@@ -33,37 +34,106 @@ def edges(sizes: tuple[int, ...]) -> list[int]:
     return [0, *np.cumsum(sizes).tolist()]
 
 
-def make_pieces(X: Any, rows: IntArray) -> list[Piece]:
-    """Tasks that make the pieces of some rows of a Dask array, in rising order."""
-    blocks = X.to_delayed()
-    down, across = edges(X.chunks[0]), edges(X.chunks[1])
-    bounds = np.searchsorted(rows, down)
-    # Chunks of rows with any that are wanted, and which of theirs.
-    used = [
-        (i, rows[a:b] - down[i]) for i, (a, b) in enumerate(pairwise(bounds)) if a < b
-    ]
-    width = max(1, _PIECE // (max(len(rows), 1) * X.dtype.itemsize))
-    cut, build = delayed(_cut, pure=False), delayed(_put_together, pure=False)
-    pieces = []
-    for chunks, cols in _columns(across, width):
-        grid = []
-        for i, local in used:
-            grid.append(
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """Tasks whose results, side by side, are a table.
+
+    Parameters
+    ----------
+    blocks : list of lists of Delayed
+        Rows of blocks.
+    down, across : list of int
+        Where blocks begin and end.
+    itemsize : int
+        Bytes of a value.
+    """
+
+    blocks: list[list[Delayed]]
+    down: list[int]
+    across: list[int]
+    itemsize: int
+
+    @classmethod
+    def of(cls, X: Any) -> Grid:
+        """The chunks of a Dask array."""
+        down, across = (edges(sizes) for sizes in X.chunks)
+        return cls(X.to_delayed().tolist(), down, across, X.dtype.itemsize)
+
+    @property
+    def columns(self) -> list[slice]:
+        """Those of each column of blocks."""
+        return [slice(a, b) for a, b in pairwise(self.across)]
+
+    def used(self, rows: IntArray) -> list[tuple[int, slice]]:
+        """Rows of blocks with any of these rows, and which of them.
+
+        Parameters
+        ----------
+        rows : ndarray of int
+            In rising order.
+        """
+        bounds = pairwise(np.searchsorted(rows, self.down))
+        return [(i, slice(int(a), int(b))) for i, (a, b) in enumerate(bounds) if a < b]
+
+    def together(self, rows: IntArray, chosen: Columns | None = None) -> Grid:
+        """Pieces that have all of these rows, and no others.
+
+        Each chunk is read once, however many pieces have a part of it.
+
+        Parameters
+        ----------
+        rows : ndarray of int
+            In rising order.
+        chosen : slice or ndarray of int in rising order, optional
+            Columns; by default all.
+        """
+        if chosen is None:
+            chosen = slice(0, self.across[-1])
+        # Where the chosen columns of each chunk begin and end among the chosen.
+        if isinstance(chosen, slice):
+            across = np.clip(self.across, chosen.start, chosen.stop) - chosen.start
+        else:
+            across = np.searchsorted(chosen, self.across)
+        used = self.used(rows)
+        width = max(1, _PIECE // (max(len(rows), 1) * self.itemsize))
+        cut, build = delayed(_cut, pure=False), delayed(_put_together, pure=False)
+        pieces, ends = [], [0]
+        for chunks, cols in cut_columns(across.tolist(), width):
+            inside = [
+                (j, _inside(chosen, slice(int(a), int(b)), self.across[j]))
+                for j in chunks
+                for a, b in [np.clip(across[j : j + 2], cols.start, cols.stop)]
+                if a < b
+            ]
+            grid = [
                 [
-                    cut(blocks[i, j], local, _inside(cols, across[j], across[j + 1]))
-                    for j in chunks
+                    cut(self.blocks[i][j], rows[part] - self.down[i], c)
+                    for j, c in inside
                 ]
-            )
-        pieces.append((cols, build(grid)))
-    return pieces
+                for i, part in used
+            ]
+            pieces.append(build(grid))
+            ends.append(cols.stop)
+        return Grid([pieces], [0, len(rows)], ends, self.itemsize)
+
+    def by_columns(self, rows: IntArray, budget: float) -> Iterator[tuple[slice, Grid]]:
+        """All of these rows put together, in runs of columns of so many bytes.
+
+        A run is a piece at least. It has whole columns of chunks, so that each chunk is
+        read for one run only, unless the rows of a single column of chunks are more
+        than that.
+        """
+        width = max(budget, _PIECE) // (max(len(rows), 1) * self.itemsize)
+        for _, cols in cut_columns(self.across, max(1, int(width))):
+            yield cols, self.together(rows, cols)
 
 
-def _columns(across: list[int], width: int) -> Iterator[tuple[range, slice]]:
-    """Columns of each piece, and the chunks that they lie in.
+def cut_columns(across: list[int], width: int) -> Iterator[tuple[range, slice]]:
+    """Columns up to this width, and the chunks that they lie in.
 
     Narrow chunks are put together and wide ones are cut.
 
-    >>> [(list(c), s.start, s.stop) for c, s in _columns([0, 2, 4, 9], 4)]
+    >>> [(list(c), s.start, s.stop) for c, s in cut_columns([0, 2, 4, 9], 4)]
     [([0, 1], 0, 4), ([2], 4, 8), ([2], 8, 9)]
     """
     j, last = 0, len(across) - 1
@@ -76,15 +146,30 @@ def _columns(across: list[int], width: int) -> Iterator[tuple[range, slice]]:
         j = end
 
 
-def _inside(cols: slice, left: int, right: int) -> slice:
-    """The part of these columns that a chunk has, counted from its own first."""
-    return slice(max(cols.start, left) - left, min(cols.stop, right) - left)
-
-
-def _cut(block: Any, rows: IntArray, cols: slice) -> Any:
+def as_values(block: Any) -> Any:
+    """What NumPy and SciPy can work with; masked values are missing ones."""
+    if hasattr(block, "to_scipy_sparse"):  # of the package "sparse"
+        block = block.to_scipy_sparse()
     if sparse.issparse(block):
-        return sparse.csr_array(block)[rows][:, cols]
-    return np.asarray(block)[rows, cols]
+        return block if block.format in ("csr", "csc") else block.tocsr()
+    if np.ma.is_masked(block):
+        return np.ma.filled(block.astype(np.float64), np.nan)
+    return np.asarray(block)
+
+
+def _inside(chosen: Columns, part: slice, left: int) -> Columns:
+    """A part of the chosen columns, counted from the first of their chunk."""
+    if isinstance(chosen, slice):
+        start = chosen.start - left
+        return slice(start + part.start, start + part.stop)
+    return chosen[part] - left
+
+
+def _cut(block: Any, rows: IntArray, cols: Columns) -> Any:
+    values = as_values(block)
+    if sparse.issparse(values):
+        return sparse.csr_array(values)[rows][:, cols]
+    return values[rows, cols] if isinstance(cols, slice) else values[np.ix_(rows, cols)]
 
 
 def _put_together(grid: list[list[Any]]) -> Any:

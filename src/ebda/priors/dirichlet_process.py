@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
@@ -20,6 +19,7 @@ from ebda.priors.contract import PriorFamily, check_values
 from ebda.priors.converged import MANY, converged, nearest
 from ebda.priors.discrete import DiscretePrior
 from ebda.priors.variational import Model, VariationalFit
+from ebda.tasks import in_shares
 from ebda.threads import allow_threads, one_blas_thread
 
 Inference = Callable[[list[Cells], Model, int, float, int], list[VariationalFit]]
@@ -46,6 +46,26 @@ WEIGHTS: dict[str, Callable[[VariationalFit, Cells], DiscretePrior]] = {
     "map": lambda fit, cells: fit.map_prior(cells),
     "mean": lambda fit, cells: fit.mean_prior(),
 }
+
+
+def _fit_batches(
+    batches: list[Cells],
+    inference: str,
+    weights: str,
+    start: DiscretePrior | None,
+    settings: tuple[Model, int, float, int],
+) -> list[tuple[VariationalFit, DiscretePrior]]:
+    """The posterior of each batch and the prior it gives, perhaps on a worker."""
+    iteration = INFERENCES[inference][1]
+    if start is not None:
+        iteration = partial(_nearest, start)
+    # Threads of BLAS add in another order: with one, n_jobs changes no bit.
+    with one_blas_thread():
+        fits = iteration(batches, *settings)
+        prior = WEIGHTS[weights]
+        return [
+            (fit, prior(fit, cells)) for fit, cells in zip(fits, batches, strict=True)
+        ]
 
 
 # The tolerance for more than MANY values.
@@ -176,18 +196,13 @@ class DirichletProcess(PriorFamily):
             values, scales = values / unit, scales / unit
         start = self.start if self.start is None else self.start.rescale(1 / unit)
         batches = self._batches(len(values))
-        workers = min(effective_n_jobs(self.n_jobs), len(batches))
-        shares = [batches[i::workers] for i in range(workers)]
-        parts = Parallel(n_jobs=self.n_jobs)(
-            delayed(self._fit_batches)(
-                [values[rows] for rows in share],
-                [scales[rows] for rows in share],
-                start,
-            )
-            for share in shares
-        )
-        # Shares were dealt out in turn; the fits go back into the order of batches.
-        fits = [parts[i % workers][i // workers] for i in range(len(batches))]
+        # A batch is grouped here: its cells are far fewer than its values, and they
+        # are what is sent to another process or machine.
+        with one_blas_thread():
+            grouping = INFERENCES[self.inference][0]
+            cells = [grouping(values[rows], scales[rows]) for rows in batches]
+        fitting = self._fitting(-(-len(values) // len(batches)), start)
+        fits = in_shares(fitting, cells, self.n_jobs)
         self.batches_ = [fit for fit, _ in fits]
         prior = DiscretePrior.average(prior for _, prior in fits)
         self.prior_ = prior if unit == 1 else prior.rescale(unit)
@@ -201,29 +216,27 @@ class DirichletProcess(PriorFamily):
             )
         return self
 
-    def _fit_batches(
-        self,
-        z: list[FloatArray],
-        scale: list[FloatArray],
-        start: DiscretePrior | None,
-    ) -> list[tuple[VariationalFit, DiscretePrior]]:
-        grouping, iteration, weights, tol = INFERENCES[self.inference]
-        # What the bound of many values gains below this says nothing about them.
-        many = _MANY_TOL if max(map(len, z)) > MANY else 0.0
-        if start is not None:
-            iteration = partial(_nearest, start)
-        # Threads of BLAS add in another order: with one, n_jobs changes no bit.
-        with one_blas_thread():
-            cells = [grouping(*pair) for pair in zip(z, scale, strict=True)]
-            fits = iteration(
-                cells,
-                Model(self.alpha, self.sigma, self.zero_weight),
-                self.n_components,
-                max(tol, many) if self.tol is None else self.tol,
-                self.max_iter,
-            )
-            prior = WEIGHTS[self.weights or weights]
-            return [(fit, prior(fit, c)) for fit, c in zip(fits, cells, strict=True)]
+    def _fitting(
+        self, largest: int, start: DiscretePrior | None
+    ) -> Callable[[list[Cells]], list[tuple[VariationalFit, DiscretePrior]]]:
+        """How batches are fitted, the largest of which has so many values."""
+        _, _, weights, tol = INFERENCES[self.inference]
+        if largest > MANY:
+            # What the bound of many values gains below this says nothing about them.
+            tol = max(tol, _MANY_TOL)
+        settings = (
+            Model(self.alpha, self.sigma, self.zero_weight),
+            self.n_components,
+            tol if self.tol is None else self.tol,
+            self.max_iter,
+        )
+        return partial(
+            _fit_batches,
+            inference=self.inference,
+            weights=self.weights or weights,
+            start=start,
+            settings=settings,
+        )
 
     def _batches(self, n_values: int) -> list[Any]:
         if self.n_batches == 1:

@@ -1,0 +1,204 @@
+"""How often a fit reads each chunk of a Dask array."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+from distributed import Client, LocalCluster
+
+from ebda import EBClassifier, classifier
+from ebda.baselines import IndependenceRule
+from ebda.cluster import pieces, running, samples
+
+# More values than are held whatever memory there is.
+N, P = 128, 34_000
+HALF = 4 * N * P // 2
+Chunks = tuple[int, int]
+WIDE, TALL, BOTH = (40, P), (N, 5000), (40, 5000)
+
+
+def load_block(nothing: Any, file: str, folder: str, block_info: Any = None) -> Any:
+    """A part of a file; says that it was read by a byte in another."""
+    (r0, r1), (c0, c1) = block_info[None]["array-location"]
+    with (Path(folder) / f"{r0}-{c0}").open("ab", buffering=0) as count:
+        count.write(b"x")
+    return np.array(np.load(file, mmap_mode="r")[r0:r1, c0:c1])
+
+
+@dataclass
+class Study:
+    """A table on disk, and the model of it in memory."""
+
+    file: Path
+    want: EBClassifier
+
+    def counted(self, folder: Path, chunks: Chunks) -> Any:
+        return da.map_blocks(
+            load_block,
+            None,
+            str(self.file),
+            str(folder),
+            chunks=da.core.normalize_chunks(chunks, (N, P)),
+            dtype=np.float32,
+            meta=np.empty((0, 0), np.float32),
+        )
+
+
+def reads(folder: Path, X: Any) -> set[int]:
+    """How often chunks were read, after which the count begins anew."""
+    sizes = [path.stat().st_size for path in folder.iterdir()]
+    assert len(sizes) in (0, X.npartitions)
+    for path in folder.iterdir():
+        path.unlink()
+    return set(sizes)
+
+
+@pytest.fixture(scope="module")
+def y() -> Any:
+    return np.arange(N) % 2
+
+
+@pytest.fixture(scope="module")
+def studies(y: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[int, Study]:
+    """By the number of factors."""
+    folder, found = tmp_path_factory.mktemp("studies"), {}
+    for k in (0, 2):
+        rng = np.random.default_rng(k)
+        X = rng.normal(size=(N, P)) + rng.normal(size=(N, k)) @ rng.normal(size=(k, P))
+        X[:, 3000:3100] += y[:, None]
+        X = X.astype(np.float32)
+        np.save(folder / f"{k}.npy", X)
+        found[k] = Study(folder / f"{k}.npy", EBClassifier().fit(X, y))
+        assert found[k].want.n_factors_ == k
+    return found
+
+
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    with dask.config.set(scheduler="synchronous"):
+        yield
+
+
+def assert_same_fit(got: Any, want: Any) -> None:
+    assert np.abs(want.coef_).max() > 0.01
+    for name in ("coef_", "intercept_", "z_"):
+        np.testing.assert_allclose(
+            getattr(got, name), getattr(want, name), rtol=0, atol=1e-10
+        )
+    np.testing.assert_array_equal(got.selected_, want.selected_)
+
+
+@pytest.mark.usefixtures("one_thread")
+@pytest.mark.parametrize("chunks", [WIDE, TALL, BOTH])
+def test_what_fits_is_read_once(
+    chunks: Chunks, y: Any, studies: Any, tmp_path: Path
+) -> None:
+    X = studies[2].counted(tmp_path, chunks)
+    assert_same_fit(EBClassifier().fit(X, y), studies[2].want)
+    assert reads(tmp_path, X) == {1}
+    IndependenceRule().fit(X, y)
+    assert reads(tmp_path, X) == {1}
+
+
+@pytest.mark.usefixtures("one_thread")
+@pytest.mark.parametrize(
+    ("n_factors", "chunks", "expected", "alone"),
+    [
+        (0, WIDE, 2, 3),  # moments, features compared; Gram matrix in two runs
+        (0, BOTH, 2, 2),
+        (2, TALL, 4, 3),  # and the Gram matrix and the loadings of all features
+        (2, BOTH, 4, 3),
+        (2, WIDE, 5, 4),
+    ],
+)
+def test_what_does_not_fit_is_read_a_few_times(
+    n_factors: int,
+    chunks: Chunks,
+    expected: int,
+    alone: int,
+    y: Any,
+    studies: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(running, "_LOCAL", HALF)
+    monkeypatch.setattr(pieces, "_PIECE", HALF // 3)
+    X = studies[n_factors].counted(tmp_path, chunks)
+    assert X.nbytes > HALF
+    assert_same_fit(EBClassifier().fit(X, y), studies[n_factors].want)
+    assert reads(tmp_path, X) == {expected}
+    EBClassifier(covariance="factor", shrinkage="mean").fit(X, y)
+    assert reads(tmp_path, X) == {alone}
+
+
+@pytest.mark.usefixtures("one_thread")
+@pytest.mark.parametrize("chunks", [WIDE, TALL, BOTH])
+def test_each_sum_reads_once(
+    chunks: Chunks,
+    y: Any,
+    studies: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(running, "_LOCAL", HALF // 2)
+    monkeypatch.setattr(pieces, "_PIECE", HALF // 3)
+    X = studies[0].counted(tmp_path, chunks)
+    data = classifier.MomentClassifier()._open(X, y, reset=True)[0]
+    moments, kept = data.summarise(y, 2, None, keep=True)
+    assert kept is not None
+    assert reads(tmp_path, X) == {1}
+    scale = np.ones(P)
+    kept.loadings(moments.means, scale, np.ones((N, 1)))
+    assert reads(tmp_path, X) == {1}
+    kept.neighbour_sums(moments.means, scale, np.zeros(P, int))
+    assert reads(tmp_path, X) == {1}
+    kept.scores(np.ones((1, P)))
+    assert reads(tmp_path, X) == {1}
+    kept.moments_by(y, 2, 2)
+    assert reads(tmp_path, X) == {1}
+    part = kept.features(np.arange(0, P, 7))
+    assert reads(tmp_path, X) == {1}
+    part.gram(moments.means[:, ::7], scale[::7])
+    assert reads(tmp_path, X) == set()
+    # All rows of a column at one place: in runs that fit, each of whole columns of
+    # chunks where those do.
+    kept.gram(moments.means, scale)
+    runs = math.ceil(X.nbytes / (HALF // 2))
+    assert reads(tmp_path, X) == {runs if chunks == WIDE else 1}
+
+
+def test_reads_of_workers(y: Any, studies: Any, tmp_path: Path) -> None:
+    with (
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
+        ) as local,
+        Client(local),
+    ):
+        X = studies[2].counted(tmp_path, BOTH)
+        rule = EBClassifier(covariance="factor", shrinkage="mean")
+        once = rule.fit(X, y).coef_
+        assert reads(tmp_path, X) == {1}
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(running.Runner, "budget", lambda self: HALF)
+            assert_same_fit(EBClassifier().fit(X, y), studies[2].want)
+            assert reads(tmp_path, X) == {4}
+            again = rule.fit(X, y).coef_
+        assert reads(tmp_path, X) == {3}  # there was nothing to compare
+        np.testing.assert_allclose(once, again, rtol=0, atol=1e-10)
+        labels = studies[2].want.predict(X)
+        assert reads(tmp_path, X) == set()
+        labels.compute()
+        assert reads(tmp_path, X) == {1}
+
+
+def test_what_rules_are_compared_on_is_always_held() -> None:
+    assert samples.HELD_FEATURES == classifier.LEAST_COMPARED
+    assert samples.HELD_VALUES == classifier._COMPARED_VALUES
