@@ -229,7 +229,7 @@ def test_tiles_of_the_loop_stay_in_the_cache() -> None:
     assert compiled.tile_columns(0) >= 64
 
 
-VECTOR_LOOPS = {"pooled", "leading_bits", "shrink", "cell_sums", "cubics", "scaled"}
+VECTOR_LOOPS = {"pooled", "leading_bits", "shrink", "cell_sums", "cubics", "scale"}
 
 
 def awkward(k: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

@@ -8,7 +8,7 @@ import pytest
 import ebda.posterior
 from ebda import tabulated
 from ebda.priors import DirichletProcess, DiscretePrior
-from ebda.tabulated import ends, fits, interpolate
+from ebda.tabulated import Table, ends, fits
 
 # What the module states: error in units of the noise, for priors of real data.
 STATED = 1e-8
@@ -141,28 +141,29 @@ def test_rows_keep_their_shape() -> None:
     z = np.random.default_rng(4).normal(size=(3, 200))
     got = prior.posterior(z)
     assert got.mean.shape == got.sd.shape == got.prob_zero.shape == (3, 200)
-    np.testing.assert_array_equal(
-        got.mean[1],
-        prior.posterior(z)._expectation(  # type: ignore[attr-defined]
-            prior.atoms
-        )[1],
-    )
+    part, rows = got.part(slice(50, 90)), np.empty((3, 40))
+    got.write_mean(slice(50, 90), rows)
+    for name in SUMMARIES:  # by the same table
+        np.testing.assert_array_equal(
+            getattr(part, name), getattr(got, name)[:, 50:90], err_msg=name
+        )
+    np.testing.assert_array_equal(rows, part.mean)
     np.testing.assert_allclose(got.mean.ravel(), exact(prior, z.ravel(), 1.0)["mean"])
 
 
 def test_cubics_pass_through_a_cubic() -> None:
     z = np.random.default_rng(5).uniform(-2, 3, 1000)
-    got = interpolate(lambda x: (x**3 - 2 * x, 3 * x**2 - 2), z, 0.7, z.min(), z.max())
-    np.testing.assert_allclose(got, z**3 - 2 * z, atol=1e-12)
+    cubic = Table.of(lambda x: (x**3 - 2 * x, 3 * x**2 - 2), 0.7, z.min(), z.max())
+    np.testing.assert_allclose(cubic.at(z), z**3 - 2 * z, atol=1e-12)
 
 
 def test_the_ends_may_be_nodes_or_equal() -> None:
     z = np.array([-1.0, 0.0, 1.0])
     for values in (z, np.zeros(3), np.full(3, 1 / 128)):
-        got = interpolate(
-            lambda x: (np.sin(x), np.cos(x)), values, 1.0, values.min(), values.max()
+        sine = Table.of(
+            lambda x: (np.sin(x), np.cos(x)), 1.0, values.min(), values.max()
         )
-        np.testing.assert_allclose(got, np.sin(values), atol=1e-14)
+        np.testing.assert_allclose(sine.at(values), np.sin(values), atol=1e-14)
 
 
 def test_the_error_falls_with_the_fourth_power_of_the_step() -> None:
@@ -170,7 +171,7 @@ def test_the_error_falls_with_the_fourth_power_of_the_step() -> None:
     z = np.linspace(0, 3, 4001)
     error = [
         np.abs(
-            interpolate(lambda x: (np.sin(x), np.cos(x)), z, s, 0.0, 3.0) - np.sin(z)
+            Table.of(lambda x: (np.sin(x), np.cos(x)), s, 0.0, 3.0).at(z) - np.sin(z)
         ).max()
         for s in (32.0, 16.0)
     ]

@@ -25,7 +25,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 # Elements of a matrix, and of a vector, from which loops are used.
-LARGE, LONG = 1 << 22, 1 << 18
+LARGE, LONG = 1 << 22, 1 << 16
 # Numbers that a process has been through when loops are worth their loading.
 WORTH = 1 << 30
 # Elements of a tile of a matrix: it is read twice, and stays in the second cache.

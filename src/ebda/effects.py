@@ -8,17 +8,17 @@ the same effects is then a rule.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
 from ebda.arrays import FloatArray
 from ebda.contrasts import Contrasts
-from ebda.covariance import Covariance, Decorrelated
-from ebda.linear_rule import LinearRule, linear_rule
+from ebda.covariance import Covariance, Decorrelated, Diagonal
+from ebda.linear_rule import LinearRule, WriteBlock, linear_rule
 from ebda.moments import ClassMoments
 from ebda.null import Null
-from ebda.posterior import Posterior
+from ebda.posterior import DiscretePosterior, Posterior
 from ebda.priors.contract import PriorEstimator
 from ebda.shrinkage import SHRINKAGES
 
@@ -65,6 +65,23 @@ class Effects:
         """The estimate of the mean of each z."""
         return SHRINKAGES[shrinkage](self.z, self.posterior, kappa)
 
+    def _write(
+        self,
+        posterior: DiscretePosterior,
+        shrinkage: str,
+        kappa: float,
+        cols: slice,
+        out: FloatArray,
+    ) -> None:
+        """Write the estimates of some of the features; this is the posterior of all."""
+        if shrinkage == "mean":
+            posterior.write_mean(cols, out)
+        else:
+            part = posterior.part(cols)
+            out[:] = SHRINKAGES[shrinkage](self.z[:, cols], part, kappa)
+        if not self.null.is_standard:
+            out *= self.null.width
+
     def slope(self, shrinkage: str, kappa: float) -> FloatArray:
         """Derivative of that estimate by z.
 
@@ -106,10 +123,20 @@ class Effects:
         spread : bool
             Whether the spread of the scores is asked for.
         """
-        e = self.shrunken(shrinkage, kappa)
-        if not self.null.is_standard:
-            e = e * self.null.width
-        eta = self.covariance.restore(e, self.values)
+        eta: FloatArray | WriteBlock
+        posterior = self.posterior
+        if (
+            isinstance(self.covariance, Diagonal)
+            and isinstance(posterior, DiscretePosterior)
+            and posterior.is_tabulated
+        ):
+            # Very many, that do not depend on each other: they need not be kept.
+            eta = partial(self._write, posterior, shrinkage, kappa)
+        else:
+            e = self.shrunken(shrinkage, kappa)
+            if not self.null.is_standard:
+                e = e * self.null.width
+            eta = self.covariance.restore(e, self.values)
         divergence: FloatArray | float = 0.0
         if unbiased and not _balanced(self.contrasts, moments):
             divergence = self.values.divergence(self.slope(shrinkage, kappa))

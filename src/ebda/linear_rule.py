@@ -34,8 +34,11 @@ from ebda.covariance import Covariance, Diagonal
 from ebda.moments import ClassMoments
 from ebda.threads import over_blocks
 
+# Writes the estimates of some of the features, a row a contrast.
+WriteBlock = Callable[[slice, FloatArray], None]
+
 # Features of a block of the sums over them.
-_SUM_BLOCK = 1 << 17
+_SUM_BLOCK = 1 << 18
 # Elements of a block of X that is converted to float64 at a time: 8 MiB.
 _BLOCK_ELEMENTS = 1 << 20
 
@@ -61,7 +64,7 @@ class LinearRule:
 def linear_rule(
     moments: ClassMoments,
     contrasts: Contrasts,
-    eta: FloatArray,
+    eta: FloatArray | WriteBlock,
     covariance: Covariance,
     class_prior: FloatArray,
     divergence: FloatArray | float = 0.0,
@@ -71,8 +74,11 @@ def linear_rule(
 
     Parameters
     ----------
-    moments, contrasts, eta, covariance
+    moments, contrasts, covariance
         What the earlier steps returned.
+    eta : ndarray of shape (n_contrasts, n_features), or callable
+        The estimates; with a diagonal covariance also a function that writes those of
+        a slice of the features to an array, where they need not be kept.
     class_prior : ndarray of shape (n_classes,)
         Class probabilities.
     divergence : ndarray of shape (n_contrasts,) or float
@@ -83,55 +89,55 @@ def linear_rule(
     """
     P, Q = contrasts.positive, contrasts.negative
     middle = (P + Q) / 2
-    scaled = _scaling(contrasts, eta)
-    coef = np.empty_like(eta)
+    any_constant = contrasts.constant.any()
+    p = len(contrasts.variance)
+    coef = np.empty((len(P), p))
     own = covariance.variance if isinstance(covariance, Diagonal) else None
+    fast = contrasts.unit.shape[1] == 1 and compiled.suit_vectors(p)
+
+    def write_scaled(cols: slice) -> None:
+        """d = scale eta, in the place of the coefficients."""
+        d = coef[:, cols]
+        if callable(eta):
+            eta(cols, d)
+        else:
+            d[:] = eta[:, cols]
+        if fast:
+            loop, unit = compiled.loop(loops.scale), contrasts.unit[:, 0]
+            loop(contrasts.variance, unit, cols.start, cols.stop, coef)
+        else:
+            d *= contrasts.scale_at(cols)
+        if any_constant:
+            d[:, contrasts.constant[cols]] = 0.0
+
     if own is None:
-        over_blocks(lambda cols: scaled(cols, coef), eta.shape[1], long=True)
+        over_blocks(write_scaled, p)
         coef = covariance.solve(coef)
+        if any_constant:
+            coef[:, contrasts.constant] = 0.0
 
     def part(cols: slice) -> tuple[float, FloatArray]:
-        w = coef[:, cols]
-        if own is not None:  # in the same pass
-            scaled(cols, coef)
+        """coef' S coef, with S coef = d, and coef . (P + Q) m / 2, of some features."""
+        w, variance = coef[:, cols], 0.0
+        if own is not None:  # D^-1 d, in the same pass
+            write_scaled(cols)
             w /= own[cols]
-        if any_constant:
-            w[:, contrasts.constant[cols]] = 0.0
-        # coef . (P + Q) m / 2, without forming the midpoints.
-        at_middle = np.einsum("ck,ck->c", w @ moments.means[:, cols].T, middle)
-        if not spread:
-            return 0.0, at_middle
-        d = contrasts.scale_at(cols) * eta[:, cols]
-        return float(np.einsum("cj,cj->", w, d)), at_middle
+        if spread and own is not None:
+            variance = float(np.einsum("cj,cj,j->", w, w, own[cols]))
+        elif spread and not callable(eta):
+            d = contrasts.scale_at(cols) * eta[:, cols]
+            variance = float(np.einsum("cj,cj->", w, d))
+        # Without forming the midpoints.
+        at_middle = w @ moments.means[:, cols].T
+        return variance, np.einsum("ck,ck->c", at_middle, middle)
 
-    any_constant = contrasts.constant.any()
     # Sums depend on the blocks, which are the same on one thread and on several.
-    parts = over_blocks(part, eta.shape[1], _SUM_BLOCK, long=True)
-    # coef' S coef with S coef = d.
+    parts = over_blocks(part, p, _SUM_BLOCK, long=True)
     variance = max(sum(v for v, _ in parts), 0.0)
     at_middle = np.sum([m for _, m in parts], axis=0)
     at_middle -= divergence * ((P**2 - Q**2) / (2 * moments.counts)).sum(axis=1)
     intercept = log_odds(class_prior) - at_middle
     return LinearRule(coef, intercept, np.sqrt(variance) or 1.0)
-
-
-def _scaling(
-    contrasts: Contrasts, eta: FloatArray
-) -> Callable[[slice, FloatArray], None]:
-    """A function that writes ``d = scale eta`` for some of the features."""
-    unit = contrasts.unit
-    fast = unit.shape[1] == 1 and compiled.suit_vectors(eta.shape[1])
-
-    def write(cols: slice, into: FloatArray) -> None:
-        if fast:
-            loop = compiled.loop(loops.scaled)
-            loop(contrasts.variance, unit[:, 0], eta, cols.start, cols.stop, into)
-            if contrasts.constant[cols].any():
-                into[:, cols][:, contrasts.constant[cols]] = 0.0
-        else:
-            np.multiply(contrasts.scale_at(cols), eta[:, cols], out=into[:, cols])
-
-    return write
 
 
 def log_odds(class_prior: FloatArray) -> FloatArray:

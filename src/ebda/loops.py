@@ -171,20 +171,15 @@ def two_classes(
     return largest, least, smallest
 
 
-def scaled(
-    variance: FloatArray,
-    unit: FloatArray,
-    eta: FloatArray,
-    left: int,
-    right: int,
-    out: FloatArray,
+def scale(
+    variance: FloatArray, unit: FloatArray, left: int, right: int, rows: FloatArray
 ) -> None:
-    """``eta sqrt(unit variance)``, a row a contrast."""
+    """Each row times ``sqrt(unit variance)``, in place; a row a contrast."""
     given = variance[left:right]
-    for c in range(len(eta)):
-        row, scaled = eta[c, left:right], out[c, left:right]
+    for c in range(len(rows)):
+        row = rows[c, left:right]
         for j in range(len(given)):
-            scaled[j] = row[j] * sqrt(unit[c] * given[j])
+            row[j] *= sqrt(unit[c] * given[j])
 
 
 def cell_sums(

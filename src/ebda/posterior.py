@@ -17,7 +17,7 @@ many values of one scale are looked up in a table (:mod:`ebda.tabulated`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
 
@@ -26,10 +26,17 @@ import numpy.typing as npt
 
 from ebda import tabulated
 from ebda.arrays import FloatArray
+from ebda.tabulated import Table
 
 # Elements of a block of values x atoms: 2 MiB of float64, within the cache.
 _BLOCK_ELEMENTS = 1 << 18
 _LOG_SQRT_2PI = 0.5 * np.log(2 * np.pi)
+# Functions of the atoms whose posterior means are asked for.
+_OF_ATOMS: dict[str, Callable[[FloatArray], FloatArray]] = {
+    "mean": lambda atoms: atoms,
+    "zero": lambda atoms: (atoms == 0).astype(np.float64),
+    "square": lambda atoms: atoms**2,
+}
 
 
 class Posterior(Protocol):
@@ -87,11 +94,43 @@ class DiscretePosterior:
         """Of the values, where there are so many that a table is worth it."""
         return tabulated.fits(self.z, self.scale)
 
-    def _expectation(self, h: FloatArray) -> FloatArray:
+    @cached_property
+    def _tables(self) -> dict[str, Table]:
+        return {}
+
+    @property
+    def is_tabulated(self) -> bool:
+        """Whether summaries are looked up in tables, since there are very many."""
+        return self._ends is not None
+
+    def part(self, cols: slice) -> DiscretePosterior:
+        """The posterior of some of the values along the last axis, by the same tables.
+
+        So that what is made of the summaries can be made block by block.
+        """
+        some = replace(self, z=self.z[..., cols], scale=self.scale[..., cols])
+        vars(some).update(_ends=self._ends, _tables=self._tables)
+        return some
+
+    def write_mean(self, cols: slice, out: FloatArray) -> None:
+        """Write the mean of some of many values, which are rows, to rows."""
+        table = self._table("mean")
+        for z, row in zip(self.z, out, strict=True):
+            table.at(z[cols], row)
+
+    def _expectation(self, name: str) -> FloatArray:
         """Posterior mean of a function of the atoms, at every value."""
-        if self._ends is None:
-            return self._summarise(lambda w: (h @ w)[None, :], 1)[0]
-        scale = float(self.scale.flat[0])
+        if self._ends is not None:
+            return self._table(name).at(self.z)
+        h = _OF_ATOMS[name](self.atoms)
+        return self._summarise(lambda w: (h @ w)[None, :], 1)[0]
+
+    def _table(self, name: str) -> Table:
+        """The table of that function; made once."""
+        if name in self._tables:
+            return self._tables[name]
+        assert self._ends is not None
+        h, scale = _OF_ATOMS[name](self.atoms), float(self.scale.flat[0])
 
         def with_slope(nodes: FloatArray) -> tuple[FloatArray, FloatArray]:
             rows = np.stack([h, self.atoms, h * self.atoms])
@@ -105,21 +144,22 @@ class DiscretePosterior:
             mean_h, mean, product = np.concatenate(parts, axis=1)
             return mean_h, (product - mean_h * mean) / scale**2
 
-        return tabulated.interpolate(with_slope, self.z, scale, *self._ends)
+        self._tables[name] = Table.of(with_slope, scale, *self._ends)
+        return self._tables[name]
 
     @cached_property
     def mean(self) -> FloatArray:
-        return self._expectation(self.atoms)
+        return self._expectation("mean")
 
     @cached_property
     def prob_zero(self) -> FloatArray:
-        zero = self._expectation((self.atoms == 0).astype(np.float64))
+        zero = self._expectation("zero")
         return np.clip(zero, 0.0, 1.0, out=zero)
 
     @cached_property
     def sd(self) -> FloatArray:
         if self._ends is not None:
-            square = self._expectation(self.atoms**2)
+            square = self._expectation("square")
             square -= self.mean**2
             return np.sqrt(np.maximum(square, 0.0, out=square), out=square)
 

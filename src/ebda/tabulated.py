@@ -14,6 +14,7 @@ however many atoms there are.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -47,45 +48,73 @@ def ends(z: FloatArray) -> tuple[float, float]:
     return float(low.min()), float(high.max())
 
 
-def interpolate(
-    function: Smooth, z: FloatArray, scale: float, low: float, high: float
-) -> FloatArray:
-    """The function at every value, from its values and derivatives at nodes.
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A function as cubics between equidistant nodes.
 
+    Parameters
+    ----------
+    step : float
+        Distance of the nodes.
+    first : float
+        The first node, in steps.
+    coefficients : ndarray of shape (4, n_nodes - 1)
+        Of the powers of the way from a node to the next, the constant first.
+
+    Examples
+    --------
+    >>> sine = Table.of(lambda x: (np.sin(x), np.cos(x)), 1.0, 0.0, 3.0)
     >>> z = np.linspace(0, 3, 1000)
-    >>> sine = interpolate(lambda x: (np.sin(x), np.cos(x)), z, 1.0, 0.0, 3.0)
-    >>> bool(np.abs(sine - np.sin(z)).max() < 1e-11)
+    >>> bool(np.abs(sine.at(z) - np.sin(z)).max() < 1e-11)
     True
     """
-    flat = z.ravel()
-    step = scale / _NODES
-    first = np.floor(low / step)
-    nodes = (first + np.arange(int(high / step - first) + 3)) * step
-    y, slope = function(nodes)
-    slope = slope * step
-    rise = np.diff(y)
-    # Coefficients of the cubic between each node and the next, the constant first.
-    square = 3 * rise - 2 * slope[:-1] - slope[1:]
-    cube = slope[:-1] + slope[1:] - 2 * rise
-    coefficients = np.stack([y[:-1], slope[:-1], square, cube])
-    out = np.empty(len(flat))
-    fast = compiled.suit_vectors(len(flat))
 
-    def part(rows: slice) -> None:
-        if fast:
-            loop = compiled.loop(loops.cubics)
-            loop(flat, step, float(first), coefficients, rows.start, rows.stop, out)
-            return
-        t = flat[rows] / step
-        t -= first
-        cell = t.astype(np.intp)
-        t -= cell
-        constant, linear, square, cube = coefficients
-        value = cube.take(cell)
-        for lower in (square, linear, constant):
-            value *= t
-            value += lower.take(cell)
-        out[rows] = value
+    step: float
+    first: float
+    coefficients: FloatArray
 
-    over_blocks(part, len(flat), long=fast)
-    return out.reshape(z.shape)
+    @classmethod
+    def of(cls, function: Smooth, scale: float, low: float, high: float) -> Table:
+        """From values and derivatives at nodes, for values between these ends."""
+        step = float(scale / _NODES)
+        first = float(np.floor(low / step))
+        nodes = (first + np.arange(int(high / step - first) + 3.0)) * step
+        y, slope = function(nodes)
+        slope = slope * step
+        rise = np.diff(y)
+        square = 3 * rise - 2 * slope[:-1] - slope[1:]
+        cube = slope[:-1] + slope[1:] - 2 * rise
+        return cls(step, first, np.stack([y[:-1], slope[:-1], square, cube]))
+
+    def at(self, z: FloatArray, out: FloatArray | None = None) -> FloatArray:
+        """The function at every value.
+
+        Parameters
+        ----------
+        z : ndarray
+            Values.
+        out : ndarray, optional
+            Where to write, for a vector of values.
+        """
+        flat = z.ravel()
+        into = np.empty(len(flat)) if out is None else out
+        fast = compiled.suit_vectors(len(flat))
+
+        def part(rows: slice) -> None:
+            if fast:
+                loop, ends = compiled.loop(loops.cubics), (rows.start, rows.stop)
+                loop(flat, self.step, self.first, self.coefficients, *ends, into)
+                return
+            t = flat[rows] / self.step
+            t -= self.first
+            cell = t.astype(np.intp)
+            t -= cell
+            constant, linear, square, cube = self.coefficients
+            value = cube.take(cell)
+            for lower in (square, linear, constant):
+                value *= t
+                value += lower.take(cell)
+            into[rows] = value
+
+        over_blocks(part, len(flat), long=fast)
+        return into.reshape(z.shape)

@@ -27,7 +27,7 @@ Result = TypeVar("Result")
 # Features of a block: a few float64 vectors of this length fit in the cache of a core.
 BLOCK = 1 << 15
 # The same for work without the interpreter's lock: fewer turns to take.
-_LONG_BLOCK = 1 << 17
+_LONG_BLOCK = 1 << 18
 
 
 _allowed: ContextVar[int] = ContextVar("threads", default=1)
