@@ -92,20 +92,13 @@ def _settle(ascent: Ascent, tol: float, max_iter: int) -> bool:
     return False
 
 
-def _from_scratch(
-    cells: Cells, model: Model, n_components: int, tol: float, max_iter: int
-) -> tuple[Ascent, bool]:
-    """The optimum that spread start values lead to."""
-    wide = cells.wider() if cells.count.sum() > MANY else cells
-    ascent = Ascent(wide, model, _start(wide, n_components))
-    done = _search(ascent, max_iter)
-    if wide is not cells:
-        done = done and _settle(ascent, max(tol, _NEAR), max_iter)
-        # Statistics are sums over values, whatever cells they lie in.
-        bounds = ascent.bounds
-        ascent = Ascent(cells, model, ascent.stats)
-        ascent.bounds = bounds + ascent.bounds
-    return ascent, done and _settle(ascent, tol, max_iter)
+def _finer(ascent: Ascent, cells: Cells) -> Ascent:
+    """The climb goes on in narrower cells: statistics are sums over values."""
+    if ascent.cells is cells:
+        return ascent
+    finer = Ascent(cells, ascent.model, ascent.stats)
+    finer.bounds = ascent.bounds + finer.bounds
+    return finer
 
 
 def nearest(
@@ -141,21 +134,31 @@ def converged(
     """The best optimum of the lower bound that is found.
 
     A climb from spread start values, and from each split of its largest component
-    where that is not at zero; the evidence chooses.
+    where that is not at zero; the evidence chooses. Of very many values wider cells
+    are looked at first.
     """
-    best, done = _from_scratch(cells, model, n_components, tol, max_iter)
-    done = best.polish() or done
-    rivals = [(best, done)]
+    wide = cells.wider() if cells.count.sum() > MANY else cells
+    first_tol = tol if wide is cells else max(tol, _NEAR)
+    best = Ascent(wide, model, _start(wide, n_components))
+    done = _search(best, max_iter) and _settle(best, first_tol, max_iter)
+    if wide is not cells:
+        best = _finer(best, cells)
+        done = done and _settle(best, tol, max_iter)
+    rivals = []
     for stats in splits(best):
         # No mergers: by the bound they would undo the split.
-        ascent = Ascent(cells, model, stats)
-        done = ascent.climb(ascent.gain(tol), max_iter)
-        rivals.append((ascent, ascent.polish() or done))
-    if len(rivals) > 1:
+        rival = Ascent(wide, model, stats)
+        rivals.append((rival.climb(rival.gain(first_tol), max_iter), rival))
+    if rivals:
         evidence = [
-            log_evidence(cells, components(ascent.stats, model), model)
-            for ascent, _ in rivals
+            log_evidence(wide, components(ascent.stats, model), model)
+            for ascent in (best, *(rival for _, rival in rivals))
         ]
-        best, done = rivals[int(np.argmax(evidence))]
+        winner = int(np.argmax(evidence))
+        if winner:
+            done, best = rivals[winner - 1]
+            best = _finer(best, cells)
+            done = (wide is cells and done) or best.climb(best.gain(tol), max_iter)
+    done = best.polish() or done
     q = components(best.stats, model)
     return VariationalFit(q, np.array(best.bounds), done)
