@@ -231,7 +231,7 @@ def test_n_jobs_changes_no_bit_of_a_fit(
     pool = ebda.threads._pool
 
     def counted(threads: int) -> Any:
-        used.add(threads)
+        used.add(threads + 1)  # and the one that calls
         return pool(threads)
 
     monkeypatch.setattr(ebda.threads, "_pool", counted)

@@ -14,6 +14,7 @@ With two classes of n samples and a pooled variance this is the paper's
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -55,6 +56,11 @@ class Contrasts:
     variance: FloatArray
     constant: npt.NDArray[np.bool_]
 
+    @cached_property
+    def any_constant(self) -> bool:
+        """Whether there is any constant feature."""
+        return bool(self.constant.any())
+
     @property
     def scale(self) -> FloatArray:
         """The standard error, so that the contrast is ``z * scale``.
@@ -67,7 +73,7 @@ class Contrasts:
         """The standard errors of some of the features; 0 where `constant`."""
         unit = self.unit if self.unit.shape[1] == 1 else self.unit[:, cols]
         scale: FloatArray = np.sqrt(unit * self.variance[cols])
-        if self.constant[cols].any():
+        if self.any_constant:
             scale[:, self.constant[cols]] = 0.0
         return scale
 
@@ -106,11 +112,12 @@ def class_contrasts(moments: ClassMoments, variance: Variance) -> Contrasts:
     p = moments.means.shape[1]
     z = np.empty((len(weights), p))
     unit = root**2 if pooled else np.empty_like(z)
-    constant, flat = np.zeros(p, dtype=bool), np.zeros(p, dtype=bool)
+    constant = np.zeros(p, dtype=bool)
     most = counts.max()
     fast = pooled and len(counts) == 2 and compiled.suit_vectors(p)
 
-    def part(cols: slice) -> None:
+    def part(cols: slice) -> IntArray | None:
+        """Write z; the features that have no variance, if there are any."""
         # A quick look at the block, and only where need be at its features.
         if fast:
             found = loop(
@@ -124,7 +131,7 @@ def class_contrasts(moments: ClassMoments, variance: Variance) -> Contrasts:
             )
             largest, least, smallest = np.array(found).view(np.float64)
             if min(least, smallest / most) > rounding_variance(largest):
-                return
+                return None
         means, d = moments.means[:, cols], z[:, cols]
         within = variance.within[cols]
         squares = moments.centred_squares[:, cols].max(axis=0)
@@ -138,31 +145,37 @@ def class_contrasts(moments: ClassMoments, variance: Variance) -> Contrasts:
         largest = max(means.max(), -means.min())
         if min(within.min(), squares.min() / most) > rounding_variance(largest):
             d /= scale
-            return
+            return None
         tiny = np.abs(means).max(axis=0)
         tiny *= ROUNDING
         constant[cols] = np.sqrt(squares / most) <= tiny
         constant[cols] &= np.abs(d).max(axis=0) <= tiny
-        flat[cols] = np.sqrt(within) <= tiny
-        flat[cols] |= constant[cols]
-        np.divide(d, scale, out=d, where=~flat[cols])
+        flat = np.sqrt(within) <= tiny
+        flat |= constant[cols]
+        np.divide(d, scale, out=d, where=~flat)
+        places: IntArray = np.flatnonzero(flat) + cols.start
+        return places
 
     loop = compiled.loop(loops.two_classes) if fast else loops.two_classes
-    over_blocks(part, p, long=fast)
-    within = variance.within
-    if flat.any():
+    found = [flat for flat in over_blocks(part, p, long=fast) if flat is not None]
+    flat, within = np.concatenate([np.empty(0, np.intp), *found]), variance.within
+    if flat.size:
         within = within.copy()
         within[constant] = 1.0
         z[:, constant] = 0.0
-        perfect = flat & ~constant
-        largest = np.abs(z[:, ~flat]).max(initial=np.sqrt(counts.sum()))
+        perfect = flat[~constant[flat]]
+        others = np.delete(np.arange(p), flat)
+        largest = np.abs(z[:, others]).max(initial=np.sqrt(counts.sum()))
         # The sd at which the strongest contrast of the feature has z = largest.
         sd = (np.abs(z[:, perfect]) / root).max(axis=0) / largest
         within[perfect] = sd**2
         z[:, perfect] /= root * sd
         if not pooled:
             unit[:, flat] = root**2
-    return Contrasts(z, unit, positive, negative, within, constant)
+    contrasts = Contrasts(z, unit, positive, negative, within, constant)
+    if not flat.size:
+        vars(contrasts)["any_constant"] = False  # so that nobody has to look
+    return contrasts
 
 
 def by_hash(moments: ClassMoments, size: int) -> IntArray:

@@ -173,7 +173,8 @@ def fit_effects(
     prior : PriorEstimator
         Unfitted; it is fitted here.
     """
-    constant = contrasts.constant
-    z = values.z[:, ~constant] if constant.any() else values.z
+    z = values.z
+    if contrasts.any_constant:
+        z = z[:, ~contrasts.constant]
     fitted = prior.fit(null.standardise(z))
     return Effects(contrasts, covariance, values, null, fitted)

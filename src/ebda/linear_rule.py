@@ -32,13 +32,11 @@ from ebda.arrays import FloatArray
 from ebda.contrasts import Contrasts
 from ebda.covariance import Covariance, Diagonal
 from ebda.moments import ClassMoments
-from ebda.threads import over_blocks
+from ebda.threads import one_blas_thread, over_blocks
 
 # Writes the estimates of some of the features, a row a contrast.
 WriteBlock = Callable[[slice, FloatArray], None]
 
-# Features of a block of the sums over them.
-_SUM_BLOCK = 1 << 18
 # Elements of a block of X that is converted to float64 at a time: 8 MiB.
 _BLOCK_ELEMENTS = 1 << 20
 
@@ -89,39 +87,38 @@ def linear_rule(
     """
     P, Q = contrasts.positive, contrasts.negative
     middle = (P + Q) / 2
-    any_constant = contrasts.constant.any()
+    any_constant = contrasts.any_constant
     p = len(contrasts.variance)
     coef = np.empty((len(P), p))
     own = covariance.variance if isinstance(covariance, Diagonal) else None
     fast = contrasts.unit.shape[1] == 1 and compiled.suit_vectors(p)
 
-    def write_scaled(cols: slice) -> None:
-        """d = scale eta, in the place of the coefficients."""
-        d = coef[:, cols]
+    def write(cols: slice) -> None:
+        """d = scale eta, and D^-1 d with a diagonal covariance, as the coefficients."""
+        w = coef[:, cols]
         if callable(eta):
-            eta(cols, d)
+            eta(cols, w)
         else:
-            d[:] = eta[:, cols]
-        if fast:
-            loop, unit = compiled.loop(loops.scale), contrasts.unit[:, 0]
-            loop(contrasts.variance, unit, cols.start, cols.stop, coef)
+            w[:] = eta[:, cols]
+        if fast and own is not None:
+            loop, unit = compiled.loop(loops.scale_and_divide), contrasts.unit[:, 0]
+            loop(contrasts.variance, unit, own, cols.start, cols.stop, coef)
         else:
-            d *= contrasts.scale_at(cols)
+            w *= contrasts.scale_at(cols)
+            if own is not None:
+                w /= own[cols]
         if any_constant:
-            d[:, contrasts.constant[cols]] = 0.0
+            w[:, contrasts.constant[cols]] = 0.0
 
+    over_blocks(write, p, long=fast)
     if own is None:
-        over_blocks(write_scaled, p)
         coef = covariance.solve(coef)
         if any_constant:
             coef[:, contrasts.constant] = 0.0
 
-    def part(cols: slice) -> tuple[float, FloatArray]:
+    def sums(cols: slice) -> tuple[float, FloatArray]:
         """coef' S coef, with S coef = d, and coef . (P + Q) m / 2, of some features."""
         w, variance = coef[:, cols], 0.0
-        if own is not None:  # D^-1 d, in the same pass
-            write_scaled(cols)
-            w /= own[cols]
         if spread and own is not None:
             variance = float(np.einsum("cj,cj,j->", w, w, own[cols]))
         elif spread and not callable(eta):
@@ -131,8 +128,9 @@ def linear_rule(
         at_middle = w @ moments.means[:, cols].T
         return variance, np.einsum("ck,ck->c", at_middle, middle)
 
-    # Sums depend on the blocks, which are the same on one thread and on several.
-    parts = over_blocks(part, p, _SUM_BLOCK, long=True)
+    # Threads of BLAS would add in another order.
+    with one_blas_thread():
+        parts = over_blocks(sums, p)
     variance = max(sum(v for v, _ in parts), 0.0)
     at_middle = np.sum([m for _, m in parts], axis=0)
     at_middle -= divergence * ((P**2 - Q**2) / (2 * moments.counts)).sum(axis=1)

@@ -171,15 +171,20 @@ def two_classes(
     return largest, least, smallest
 
 
-def scale(
-    variance: FloatArray, unit: FloatArray, left: int, right: int, rows: FloatArray
+def scale_and_divide(
+    variance: FloatArray,
+    unit: FloatArray,
+    divisor: FloatArray,
+    left: int,
+    right: int,
+    rows: FloatArray,
 ) -> None:
-    """Each row times ``sqrt(unit variance)``, in place; a row a contrast."""
-    given = variance[left:right]
+    """Each row times ``sqrt(unit variance)`` over the divisor; a row a contrast."""
+    given, by = variance[left:right], divisor[left:right]
     for c in range(len(rows)):
         row = rows[c, left:right]
         for j in range(len(given)):
-            row[j] *= sqrt(unit[c] * given[j])
+            row[j] = row[j] * sqrt(unit[c] * given[j]) / by[j]
 
 
 def cell_sums(

@@ -210,7 +210,7 @@ class MomentClassifier(LinearClassifier):
         if lacking is None:
             with self._threads():
                 contrasts = class_contrasts(moments, VARIANCES[self.variance](moments))
-            if contrasts.constant.all():
+            if contrasts.any_constant and contrasts.constant.all():
                 p = len(contrasts.constant)
                 lacking = f"all {p} features are constant, nothing to classify by"
         self.classes_, self.moments_ = classes, moments

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import cache
@@ -26,7 +26,7 @@ Result = TypeVar("Result")
 
 # Features of a block: a few float64 vectors of this length fit in the cache of a core.
 BLOCK = 1 << 15
-# The same for work without the interpreter's lock: fewer turns to take.
+# At least so many where they are worked on without the interpreter's lock.
 _LONG_BLOCK = 1 << 18
 
 
@@ -138,15 +138,54 @@ def over_blocks(
     function : callable
         Of a slice.
     size, block : int
-        How many there are, and how many of them are in a block; by default `BLOCK`.
+        How many there are, and how many of them are in a block; by default `BLOCK`,
+        or two shares for each thread where it works for long.
     long : bool
         Whether it works for long without the interpreter's lock, so that threads are
         worth it. A handful of NumPy's operations on one block is over before the
         lock has changed hands: with two threads they took longer than with one.
     """
-    step = block or (_LONG_BLOCK if long else BLOCK)
+    threads = _allowed.get() if long else 1
+    # A thread that comes back for the interpreter's lock may wait for it for long.
+    shares = max(_LONG_BLOCK, -(-size // (2 * threads)))
+    step = block or (shares if long else BLOCK)
     blocks = [slice(a, min(a + step, size)) for a in range(0, size, step)]
-    threads = _allowed.get()
-    if not long or threads <= 1 or len(blocks) <= 1:
+    threads = min(threads, len(blocks))
+    if threads <= 1:
         return [function(cols) for cols in blocks]
-    return list(_pool(threads).map(function, blocks))
+    return _side_by_side(function, blocks, threads)
+
+
+def _side_by_side(
+    function: Callable[[slice], Result], blocks: list[slice], threads: int
+) -> list[Result]:
+    """Take one block after the other in several threads, until none is left.
+
+    The calling thread takes part. If it only waited it would hold its core while the
+    others start, and two of them would share another core for some milliseconds.
+    """
+    left, lock = list(range(len(blocks)))[::-1], Lock()
+    found: dict[int, Result] = {}
+    failed: dict[int, BaseException] = {}
+
+    def work() -> None:
+        while not failed:
+            with lock:
+                if not left:
+                    return
+                place = left.pop()
+            try:
+                found[place] = function(blocks[place])
+            except BaseException as error:
+                failed[place] = error
+
+    others = [_pool(threads - 1).submit(work) for _ in range(threads - 1)]
+    token = _allowed.set(1)  # what a block does is done by its thread
+    try:
+        work()
+    finally:
+        _allowed.reset(token)
+        wait(others)
+    if failed:
+        raise failed[min(failed)]
+    return [found[place] for place in range(len(blocks))]

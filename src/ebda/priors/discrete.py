@@ -105,13 +105,16 @@ class DiscretePrior:
         scale : float or array-like
             Noise standard deviation, one for all or one for each value.
         """
-        values = finite_values(z)
-        return DiscretePosterior(
+        values = np.asarray(z, dtype=np.float64)
+        posterior = DiscretePosterior(
             values,
             broadcast_scale(values, scale),
             self.atoms,
             np.log(self.weights),
         )
+        if not posterior.is_tabulated:  # else they have been looked at
+            finite_values(values)
+        return posterior
 
     def logpdf(self, z: npt.ArrayLike, scale: npt.ArrayLike = 1.0) -> FloatArray:
         """Log marginal density: the normal mixture with this G, at each z.
