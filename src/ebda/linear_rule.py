@@ -37,6 +37,8 @@ from ebda.threads import one_blas_thread, over_blocks
 # Writes the estimates of some of the features, a row a contrast.
 WriteBlock = Callable[[slice, FloatArray], None]
 
+# Features of a block of the sums over them.
+_SUM_BLOCK = 1 << 18
 # Elements of a block of X that is converted to float64 at a time: 8 MiB.
 _BLOCK_ELEMENTS = 1 << 20
 
@@ -128,9 +130,10 @@ def linear_rule(
         at_middle = w @ moments.means[:, cols].T
         return variance, np.einsum("ck,ck->c", at_middle, middle)
 
-    # Threads of BLAS would add in another order.
+    # In blocks that are the same on one thread and on several; threads of BLAS would
+    # add in another order.
     with one_blas_thread():
-        parts = over_blocks(sums, p)
+        parts = over_blocks(sums, p, _SUM_BLOCK, long=True)
     variance = max(sum(v for v, _ in parts), 0.0)
     at_middle = np.sum([m for _, m in parts], axis=0)
     at_middle -= divergence * ((P**2 - Q**2) / (2 * moments.counts)).sum(axis=1)

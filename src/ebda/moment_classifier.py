@@ -25,7 +25,7 @@ from ebda.linear_classifier import LinearClassifier
 from ebda.linear_rule import LinearRule, linear_rule
 from ebda.moments import ClassMoments
 from ebda.samples import Samples
-from ebda.threads import allow_threads
+from ebda.threads import allow_threads, over_blocks
 from ebda.variance import MIN_SAMPLES, VARIANCES
 
 
@@ -221,8 +221,8 @@ class MomentClassifier(LinearClassifier):
         self.z_ = squeeze(contrasts.z)
         with self._threads():
             rule = self._rule(moments, contrasts, samples, prior)
+            self.selected_ = _any_weight(rule.coef)
         self.coef_, self.intercept_ = rule.coef, rule.intercept
-        self.selected_ = rule.coef.any(axis=0)
         return None
 
     def _say(self, what: str, start: float) -> None:
@@ -234,6 +234,17 @@ class MomentClassifier(LinearClassifier):
         if not hasattr(self, "coef_") and hasattr(self, "moments_"):
             raise NotFittedError(f"cannot predict yet: {self.lacking_}")
         return super()._scores(X)
+
+
+def _any_weight(coef: FloatArray) -> npt.NDArray[np.bool_]:
+    """Features that have any weight."""
+    selected = np.empty(coef.shape[1], dtype=bool)
+
+    def part(cols: slice) -> None:
+        coef[:, cols].any(axis=0, out=selected[cols])
+
+    over_blocks(part, len(selected), long=True)
+    return selected
 
 
 def squeeze(rows: FloatArray) -> FloatArray:
