@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
+from ebda import compiled
 from ebda.classifier import _COMPARED_VALUES, LEAST_COMPARED, MOST_COMPARED
 from ebda.priors import DirichletProcess
 from ebda.samples import MAX_SAMPLES
@@ -32,7 +33,7 @@ from speed_methods import default, diagonal, moments
 
 # Where the constants come from: the first for all of them, the others for how the
 # comparison of rules grows with the samples.
-KNOWN = ((60, 1_000_000), (200, 200_000), (1_000, 100_000))
+KNOWN = ((60, 1_000_000), (60, 300_000), (200, 200_000), (1_000, 100_000))
 SIZES = (
     (60, 200_000),
     (60, 500_000),
@@ -58,9 +59,9 @@ class Constants:
         For each feature: all vectors after the moments.
     prior : float
         The iteration of the prior on its cells.
-    compare, value, product : float
-        The comparison of rules, its part for each value of the samples compared, and
-        for each product of two values of the Gram matrix.
+    compare, value, product, rules : float
+        The comparison of rules, its part for each value of the samples compared, for
+        each product of two values of the Gram matrix, and for each feature.
     """
 
     element: float
@@ -69,23 +70,36 @@ class Constants:
     compare: float
     value: float
     product: float
+    rules: float
 
     def diagonal(self, n: int, p: int) -> float:
         """Seconds of a fit with one rule and no factors."""
         return self.element * n * p + self.feature * p + self.prior
 
-    def default(self, n: int, p: int) -> float:
-        """Seconds of a fit with the default arguments where there are no factors."""
-        parts = np.array([self.compare, self.value, self.product])
-        return self.diagonal(n, p) + float(parts @ compared(n, p))
+    def default(self, n: int, p: int, factors: bool = False) -> float:
+        """Seconds of a fit with the default arguments.
+
+        Parameters
+        ----------
+        n, p : int
+            Samples and features.
+        factors : bool
+            Whether the features that were compared seemed to have common factors: then
+            folds and all features have Gram matrices too.
+        """
+        parts = compared(n, p)
+        if factors:
+            parts[2] = 11 * parts[2] + min(n, MAX_SAMPLES) ** 2 * p
+        costs = np.array([self.compare, self.value, self.product, self.rules])
+        return self.diagonal(n, p) + float(costs @ parts)
 
 
 def compared(n: int, p: int) -> NDArray[np.float64]:
-    """What the comparison of rules is made of: once, values, products of them."""
+    """What the comparison of rules has: one, values, products of them, features."""
     kept = min(n, MAX_SAMPLES)
     most = max(LEAST_COMPARED, min(MOST_COMPARED, _COMPARED_VALUES // kept))
     values = float(kept * min(p, most))
-    return np.array([1.0, values, kept * values])
+    return np.array([1.0, values, kept * values, p])
 
 
 def fastest(job: Callable[[Any, Any], Any], X: Any, y: Any, turns: int) -> float:
@@ -101,6 +115,7 @@ def fastest(job: Callable[[Any, Any], Any], X: Any, y: Any, turns: int) -> float
 def calibrate(known: Sequence[tuple[int, int]], turns: int) -> Constants:
     n, p = known[0]
     X, y = data(n, p)
+    compiled.load()
     default(X, y)  # code is loaded before the clock starts
     element = fastest(moments, X, y, turns) / (n * p)
     single = fastest(diagonal, X, y, turns)
@@ -129,6 +144,7 @@ def tables(c: Constants, sizes: Sequence[tuple[int, int]], turns: int) -> str:
         f"| `f0`, the comparison of rules | {c.compare * 1e3:.0f} ms |",
         f"| `f1`, a value compared | {c.value * 1e9:.1f} ns |",
         f"| `f2`, a product of the Gram matrix | {c.product * 1e9:.3f} ns |",
+        f"| `f3`, a feature, for more rules | {c.rules * 1e9:.0f} ns |",
         "",
         "| n x p | diagonal: formula | measured | off by "
         "| default: formula | measured | off by |",
@@ -137,9 +153,13 @@ def tables(c: Constants, sizes: Sequence[tuple[int, int]], turns: int) -> str:
     off: dict[str, list[float]] = {"diagonal": [], "default": []}
     for n, p in sizes:
         X, y = data(n, p)
-        row = f"| {n:,} x {p:,} |"
-        for name, job in (("diagonal", diagonal), ("default", default)):
-            said = getattr(c, name)(n, p)
+        factors = any(
+            name == "factor" for name, _ in default(X, y).selection_.candidates
+        )
+        row = f"| {n:,} x {p:,}{' (with factors)' if factors else ''} |"
+        formulas = c.diagonal(n, p), c.default(n, p, factors)
+        jobs = ("diagonal", diagonal), ("default", default)
+        for said, (name, job) in zip(formulas, jobs, strict=True):
             took = fastest(job, X, y, turns)
             off[name].append(took / said - 1)
             row += f" {said:.3f} s | {took:.3f} s | {took / said - 1:+.0%} |"
