@@ -405,8 +405,9 @@ def test_memory_of_a_fit_is_much_smaller_than_the_data(
         text=True,
         check=True,
     )
-    # Two blocks of 16 MiB and their copies, a Gram matrix, some 30 vectors of 1 MB.
-    assert int(result.stdout) * 1024 < 180e6
+    # Two blocks of 16 MiB and their copies, a Gram matrix, some 30 vectors of 1 MB: about
+    # 100 MB. Beside other work pages of one to four more blocks have been seen.
+    assert int(result.stdout) * 1024 < 220e6
 
 
 def test_the_next_block_is_read_while_one_is_summed() -> None:
