@@ -15,11 +15,18 @@ from scipy.stats import norm
 from sklearn.exceptions import ConvergenceWarning
 
 from ebda.priors import DirichletProcess, DiscretePrior, cells
+from ebda.priors import converged as converged_module
 from ebda.priors.ascent import order_by_size
 from ebda.priors.cells import Cells, each_value, group
 from ebda.priors.converged import start_atoms
 from ebda.priors.evidence import log_evidence
-from ebda.priors.variational import Model, components, evaluate
+from ebda.priors.variational import (
+    Model,
+    ascend,
+    bounds_at,
+    components,
+    evaluate,
+)
 
 CASES = json.loads(
     (Path(__file__).parent / "reference" / "dp_variational.json").read_text()
@@ -515,3 +522,81 @@ def test_an_idle_component_does_not_hold_up_the_fit(p: int, effect: float) -> No
     assert fitted.converged_
     assert fitted.n_iter_ < 150
     np.testing.assert_allclose(fitted.prior_.atoms, [0, effect], atol=0.05)
+
+
+# Quick ways
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.linspace(-4, 6, 50),
+        np.linspace(-4, 600, 50),  # squares would lose digits
+        np.append(np.linspace(-4, 4, 50), 60.0),  # far from every component
+    ],
+    ids=["near", "far", "alone"],
+)
+def test_a_quick_step_is_the_step(values: np.ndarray) -> None:
+    rng = np.random.default_rng(0)
+    some = Cells(
+        values, rng.uniform(1, 9, len(values)), rng.uniform(0.5, 1, len(values))
+    )
+    model = Model(alpha=1.0, sigma=0.5, zero_weight=0.8)
+    weight = rng.dirichlet(np.ones(6), size=3) * some.count.sum()
+    stats = np.stack([weight, 0.7 * weight, rng.normal(size=(3, 6)) * weight], axis=-1)
+    bounds = bounds_at(stats, some, model)
+    for k in range(3):
+        image, bound = ascend(stats[k], some, model)
+        want_image, want_bound, _ = evaluate(stats[k], some, model)
+        np.testing.assert_allclose(image, want_image, rtol=1e-9, atol=1e-9)
+        assert bound == pytest.approx(float(want_bound), rel=1e-12)
+        assert bounds[k] == pytest.approx(float(want_bound), rel=1e-12)
+
+
+def test_wider_cells_keep_the_sums() -> None:
+    rng = np.random.default_rng(1)
+    z = np.append(rng.normal(scale=3, size=20_000), rng.uniform(12, 900, 50))
+    fine = group(z, np.broadcast_to(1.0, z.shape))
+    wide = fine.wider()
+    assert len(wide.value) < 0.4 * len(fine.value)
+    assert (np.diff(wide.value) > 0).all()
+    far = fine.value > 10
+    np.testing.assert_array_equal(wide.value[wide.value > 10], fine.value[far])
+    np.testing.assert_allclose(wide.columns.sum(axis=0), fine.columns.sum(axis=0))
+    total = [c.within + c.count @ (c.precision * c.value**2) for c in (fine, wide)]
+    assert total[0] == pytest.approx(total[1], rel=1e-10)
+    mixed = group(z, np.where(z > 0, 1.0, 2.0))
+    assert mixed.wider() is mixed
+
+
+@pytest.mark.parametrize("effects", ["two", "normal", "weak"])
+def test_a_first_look_at_wider_cells_ends_as_high(
+    effects: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(2)
+    eta = {
+        "two": np.repeat([0.0, 3.0], [29_000, 1_000]),
+        "normal": np.append(np.zeros(29_000), rng.normal(scale=3, size=1_000)),
+        "weak": rng.normal(scale=0.5, size=30_000),  # an atom off zero is split
+    }[effects]
+    z = eta + rng.normal(size=len(eta))
+    want = DirichletProcess().fit(z)
+    monkeypatch.setattr(converged_module, "MANY", 1_000)
+    got = DirichletProcess().fit(z)
+    assert got.n_iter_ != want.n_iter_  # by another way
+    assert (np.diff(got.lower_bounds_) > -1e-6).all()
+    assert got.lower_bound_ > want.lower_bound_ - 0.5
+    x = np.linspace(-5, 5, 41)
+    np.testing.assert_allclose(
+        got.prior_.posterior(x).mean, want.prior_.posterior(x).mean, atol=0.02
+    )
+
+
+@pytest.mark.filterwarnings("ignore:the variational posterior had not converged")
+def test_steps_may_run_out_anywhere() -> None:
+    z, _ = sequence(np.random.default_rng(3), null=(900, 0.0), signal=(100, 2.0))
+    fits = [DirichletProcess(max_iter=steps).fit(z) for steps in (1, 5, 9, 20, 30, 400)]
+    for fit in fits:
+        assert (np.diff(fit.lower_bounds_) > -1e-9).all()
+    assert not fits[0].converged_
+    assert fits[-1].converged_

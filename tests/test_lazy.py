@@ -405,8 +405,8 @@ def test_memory_of_a_fit_is_much_smaller_than_the_data(
         text=True,
         check=True,
     )
-    # Two blocks of 16 MiB and their copies, a Gram matrix, some 30 vectors of 1 MB: about
-    # 100 MB. Beside other work pages of one to four more blocks have been seen.
+    # Two blocks of 16 MiB and their copies, a Gram matrix, some 30 vectors of 1 MB:
+    # 100 MB. Beside other work pages of up to five more blocks have been seen.
     assert int(result.stdout) * 1024 < 220e6
 
 

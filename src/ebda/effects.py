@@ -79,8 +79,6 @@ class Effects:
         else:
             part = posterior.part(cols)
             out[:] = SHRINKAGES[shrinkage](self.z[:, cols], part, kappa)
-        if not self.null.is_standard:
-            out *= self.null.width
 
     def slope(self, shrinkage: str, kappa: float) -> FloatArray:
         """Derivative of that estimate by z.
@@ -127,6 +125,7 @@ class Effects:
         posterior = self.posterior
         if (
             isinstance(self.covariance, Diagonal)
+            and self.null.is_standard
             and isinstance(posterior, DiscretePosterior)
             and posterior.is_tabulated
         ):
