@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+import ebda.loops
 import ebda.priors.cells
 import ebda.tabulated
 import ebda.variance
@@ -216,7 +218,7 @@ def test_loops_begin_when_they_would_have_been_worth_it() -> None:
 
 @pytest.mark.usefixtures("unused")
 def test_without_numba_there_are_no_loops(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiled, "find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "numba", None)
     assert not compiled.suit_vectors(2 * compiled.WORTH)
     with pytest.raises(ImportError, match=r"ebda\[fast\]"):
         compiled.load()
@@ -270,7 +272,7 @@ def test_a_fit_with_loops_has_the_bits_of_one_without(
     small.clear()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compiled._use, "loaded", False)
-        patch.setattr(compiled, "find_spec", lambda name: None)
+        patch.setattr(compiled._use, "refused", True)
         want = EBClassifier(**arguments).fit(X, y)
     assert not small
     if "variance" not in arguments:
@@ -327,3 +329,36 @@ def test_the_plain_functions_are_the_loops(monkeypatch: pytest.MonkeyPatch) -> N
     assert set(called) == VECTOR_LOOPS | {"class_sums", "two_classes"}
     np.testing.assert_array_equal(got.coef_, grouped.coef_)
     np.testing.assert_allclose(got.z_, with_numpy.z_, rtol=1e-3)
+
+
+def test_loops_that_cannot_be_kept_are_compiled_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def njit(cache: bool = False, **options: Any) -> Callable[..., Any]:
+        if cache:
+            raise RuntimeError("no locator available")
+        return lambda function: function
+
+    monkeypatch.setattr("numba.njit", njit)
+    compiled.loop.cache_clear()
+    try:
+        assert compiled.loop(ebda.loops.shrink) is ebda.loops.shrink
+    finally:
+        compiled.loop.cache_clear()
+
+
+@pytest.mark.parametrize("loaded", [True, False])
+def test_values_that_moved_after_the_table_was_made_stay_inside(
+    loaded: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use_for_any_size(monkeypatch)
+    monkeypatch.setattr(compiled._use, "loaded", loaded)
+    monkeypatch.setattr(compiled._use, "refused", not loaded)
+    z = np.linspace(-3, 3, 2000)
+    prior = ebda.priors.DiscretePrior([0.0, 2.0], [0.5, 0.5])
+    want = prior.posterior(z.copy()).mean
+    posterior = prior.posterior(z)
+    z *= 1e9
+    got = posterior.mean
+    np.testing.assert_allclose(got[[0, -1]], want[[0, -1]], atol=0.05)
+    assert np.isfinite(got).all()

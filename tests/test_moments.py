@@ -378,3 +378,11 @@ def test_a_vast_sparse_matrix_is_never_densified(layout: str) -> None:
         got.centred_squares[:, 5], [10 - 16 / 500, 64 - 64 / 500]
     )
     assert np.count_nonzero(got.means) == np.count_nonzero(got.centred_squares) == 3
+
+
+def test_a_class_that_was_empty_takes_values_of_any_size() -> None:
+    X = np.array([[1.0, 1e200], [3.0, 1e200]])
+    first = class_moments(X[:1], np.array([0]), 2)
+    both = first.merge(class_moments(X[1:], np.array([1]), 2))
+    np.testing.assert_array_equal(both.means, X)
+    np.testing.assert_array_equal(both.centred_squares, 0.0)

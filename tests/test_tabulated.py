@@ -142,7 +142,7 @@ def test_rows_keep_their_shape() -> None:
     got = prior.posterior(z)
     assert got.mean.shape == got.sd.shape == got.prob_zero.shape == (3, 200)
     part, rows = got.part(slice(50, 90)), np.empty((3, 40))
-    got.write_mean(slice(50, 90), rows)
+    got.mean_writer()(slice(50, 90), rows)
     for name in SUMMARIES:  # by the same table
         np.testing.assert_array_equal(
             getattr(part, name), getattr(got, name)[:, 50:90], err_msg=name

@@ -389,3 +389,15 @@ def test_constants_in_one_block_leave_the_other_blocks_alone(
     X = np.hstack([X, np.full((20, 60), 1 / 3)])
     got = moderated(class_moments(X, codes, 2))
     np.testing.assert_allclose(got.within[:200], want.within, rtol=1e-10)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_many_variances_must_be_finite(
+    bad: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_groups(monkeypatch, 1)
+    monkeypatch.setattr(ebda.variance.over_blocks, "__defaults__", (50, False))
+    s2 = np.linspace(1, 2, 200)
+    s2[170] = bad
+    with pytest.raises(ValueError, match="variances must be finite"):
+        variance_prior(s2, 8)

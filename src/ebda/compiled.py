@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from importlib.util import find_spec
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
@@ -38,6 +37,7 @@ class _Use:
 
     numbers: int = 0
     loaded: bool = False
+    refused: bool = False
 
 
 _use = _Use()
@@ -49,15 +49,24 @@ def load() -> None:
     >>> from ebda import compiled
     >>> compiled.load()  # doctest: +SKIP
     """
-    if find_spec("numba") is None:
-        raise ImportError("compiled loops need Numba: pip install 'ebda[fast]'")
+    try:
+        import numba  # noqa: F401
+    except ImportError as error:
+        raise ImportError(
+            f"compiled loops need Numba: pip install 'ebda[fast]' ({error})"
+        ) from error
     _use.loaded = True
 
 
 def _worth(size: int) -> bool:
-    if not _use.loaded:
-        _use.numbers += size
-        _use.loaded = _use.numbers >= WORTH and find_spec("numba") is not None
+    if _use.loaded or _use.refused:
+        return _use.loaded
+    _use.numbers += size
+    if _use.numbers >= WORTH:
+        try:
+            load()
+        except ImportError:  # not there, or not for this NumPy: it goes without
+            _use.refused = True
     return _use.loaded
 
 
@@ -87,7 +96,9 @@ def loop(function: Callable[P, R]) -> Callable[P, R]:
     """A function of :mod:`ebda.loops`, compiled; it is kept on disk."""
     import numba
 
-    compiled: Callable[P, R] = numba.njit(nogil=True, cache=True, error_model="numpy")(
-        function
-    )
+    compiled: Callable[P, R]
+    try:
+        compiled = numba.njit(nogil=True, cache=True, error_model="numpy")(function)
+    except RuntimeError:  # there is no place to keep it
+        compiled = numba.njit(nogil=True, error_model="numpy")(function)
     return compiled

@@ -146,11 +146,10 @@ def class_contrasts(moments: ClassMoments, variance: Variance) -> Contrasts:
         if min(within.min(), squares.min() / most) > rounding_variance(largest):
             d /= scale
             return None
-        tiny = np.abs(means).max(axis=0)
-        tiny *= ROUNDING
-        constant[cols] = np.sqrt(squares / most) <= tiny
+        tiny = ROUNDING * np.abs(means).max(axis=0)
+        constant[cols] = squares / most <= tiny**2
         constant[cols] &= np.abs(d).max(axis=0) <= tiny
-        flat = np.sqrt(within) <= tiny
+        flat = within <= tiny**2
         flat |= constant[cols]
         np.divide(d, scale, out=d, where=~flat)
         places: IntArray = np.flatnonzero(flat) + cols.start

@@ -74,11 +74,8 @@ class Effects:
         out: FloatArray,
     ) -> None:
         """Write the estimates of some of the features; this is the posterior of all."""
-        if shrinkage == "mean":
-            posterior.write_mean(cols, out)
-        else:
-            part = posterior.part(cols)
-            out[:] = SHRINKAGES[shrinkage](self.z[:, cols], part, kappa)
+        part = posterior.part(cols)
+        out[:] = SHRINKAGES[shrinkage](self.z[:, cols], part, kappa)
 
     def slope(self, shrinkage: str, kappa: float) -> FloatArray:
         """Derivative of that estimate by z.
@@ -131,6 +128,8 @@ class Effects:
         ):
             # Very many, that do not depend on each other: they need not be kept.
             eta = partial(self._write, posterior, shrinkage, kappa)
+            if shrinkage == "mean":
+                eta = posterior.mean_writer()
         else:
             e = self.shrunken(shrinkage, kappa)
             if not self.null.is_standard:

@@ -114,10 +114,10 @@ def leading_bits(
 
     Place 0 is for what begins with less than `first`.
     """
-    follow = (1 << (dropped - last)) - 1
+    follow, most = (1 << (dropped - last)) - 1, found.shape[1] - 1
     some, counts, sums = bits[left:right], found[0], found[1]
     for j in range(len(some)):
-        place = np.uint64(max((some[j] >> dropped) - (first - 1), 0))
+        place = np.uint64(min(max((some[j] >> dropped) - (first - 1), 0), most))
         counts[place] += 1
         sums[place] += (some[j] >> last) & follow
 
@@ -235,12 +235,15 @@ def cubics(
 ) -> None:
     """Cubics between nodes: a row of coefficients for each power, from the constant."""
     constant, linear, square, cube = coefficients
+    last = len(constant) - 1.0
     cells = np.empty(_TILE, np.int64)
     for start in range(left, right, _TILE):
         some = x[start : min(start + _TILE, right)]
         values = out[start : start + len(some)]
         for j in range(len(some)):
             t = some[j] / step - first
+            t = t if t > 0.0 else 0.0
+            t = t if t < last else last
             cell = np.int64(t)
             cells[j], values[j] = cell, t - cell
         for j in range(len(some)):

@@ -85,7 +85,9 @@ class ClassMoments:
             shift = other.means - self.means
             means = self.means + share * shift
             shift *= shift
-            shift *= self.counts[:, None] * share
+            between = self.counts[:, None] * share
+            shift *= between
+            shift[between[:, 0] == 0] = 0.0  # an infinite square times nothing
             shift += self.centred_squares
             shift += other.centred_squares
         return ClassMoments(counts, means, shift)
@@ -153,6 +155,7 @@ def _dense_moments(
     n, p = X.shape
     rows_per_tile = min(max(n, 1), _TILE_ROWS)
     total: ClassMoments | None = None
+    fast = weight is None and compiled.suits(X)
     for start in range(0, n, rows_per_tile):
         stop = min(start + rows_per_tile, n)
         # Rows of one class become neighbours, so that each class is a slice.
@@ -161,7 +164,7 @@ def _dense_moments(
         part_weight = None if weight is None else weight[rows]
         part = ClassMoments.empty(n_classes, p)
         part.counts[:] = _slice_counts(bounds, part_weight)
-        if weight is None and compiled.suits(X):
+        if fast:
             _compiled_moments(X, rows, bounds, part)
         else:
             _tiled_moments(X, rows, bounds, part_weight, part)

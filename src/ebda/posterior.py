@@ -112,11 +112,15 @@ class DiscretePosterior:
         vars(some).update(_ends=self._ends, _tables=self._tables)
         return some
 
-    def write_mean(self, cols: slice, out: FloatArray) -> None:
-        """Write the mean of some of many values, which are rows, to rows."""
+    def mean_writer(self) -> Callable[[slice, FloatArray], None]:
+        """A function that writes the means of some of many values, in rows, to rows."""
         table = self._table("mean")
-        for z, row in zip(self.z, out, strict=True):
-            table.at(z[cols], row)
+
+        def write(cols: slice, out: FloatArray) -> None:
+            for z, row in zip(self.z, out, strict=True):
+                table.at(z[cols], row)
+
+        return write
 
     def _expectation(self, name: str) -> FloatArray:
         """Posterior mean of a function of the atoms, at every value."""

@@ -87,7 +87,7 @@ class Table:
         return cls(step, first, np.stack([y[:-1], slope[:-1], square, cube]))
 
     def at(self, z: FloatArray, out: FloatArray | None = None) -> FloatArray:
-        """The function at every value.
+        """The function at every value; beyond the ends that at the end.
 
         Parameters
         ----------
@@ -99,6 +99,7 @@ class Table:
         flat = z.ravel()
         into = np.empty(len(flat)) if out is None else out
         fast = compiled.suit_vectors(len(flat))
+        last = self.coefficients.shape[1] - 1.0
 
         def part(rows: slice) -> None:
             if fast:
@@ -107,6 +108,7 @@ class Table:
                 return
             t = flat[rows] / self.step
             t -= self.first
+            np.clip(t, 0.0, last, out=t)
             cell = t.astype(np.intp)
             t -= cell
             constant, linear, square, cube = self.coefficients

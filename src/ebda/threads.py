@@ -2,8 +2,8 @@
 
 The compiled loop and NumPy's work on large tiles let go of the interpreter's lock, so
 that threads read X side by side. What follows works on p-vectors, in blocks that stay
-in the cache, on one thread. Results do not depend on the number of threads: blocks are
-cut by size alone, and what comes out of them is put together in their order.
+in the cache. Results do not depend on the number of threads: blocks are cut by size
+alone wherever it matters, and what comes out of them is put together in their order.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ Result = TypeVar("Result")
 
 # Features of a block: a few float64 vectors of this length fit in the cache of a core.
 BLOCK = 1 << 15
-# At least so many where they are worked on without the interpreter's lock.
+# At least and at most so many where they are worked on without the interpreter's lock;
+# sums of whole numbers over more of them might not fit in 64 bits.
+_LONGEST_BLOCK = 1 << 26
 _LONG_BLOCK = 1 << 18
 
 
@@ -67,7 +69,8 @@ class _OneBlasThread:
         >>> with one_blas_thread():
         ...     pass
         """
-        with self._lock:
+        lock = self._lock
+        with lock:
             self._inside += 1
             if self._inside == 1:
                 self._limit = _libraries().limit(limits=1, user_api="blas")
@@ -75,10 +78,11 @@ class _OneBlasThread:
         try:
             yield
         finally:
-            with self._lock:
-                self._inside -= 1
-                if not self._inside:
-                    self._limit.__exit__(None, None, None)
+            with lock:
+                if lock is self._lock:  # else this process was forked off inside
+                    self._inside -= 1
+                    if not self._inside:
+                        self._limit.__exit__(None, None, None)
 
 
 one_blas_thread = _OneBlasThread()
@@ -147,7 +151,7 @@ def over_blocks(
     """
     threads = _allowed.get() if long else 1
     # A thread that comes back for the interpreter's lock may wait for it for long.
-    shares = max(_LONG_BLOCK, -(-size // (2 * threads)))
+    shares = min(max(_LONG_BLOCK, -(-size // (2 * threads))), _LONGEST_BLOCK)
     step = block or (shares if long else BLOCK)
     blocks = [slice(a, min(a + step, size)) for a in range(0, size, step)]
     threads = min(threads, len(blocks))
@@ -179,7 +183,12 @@ def _side_by_side(
             except BaseException as error:
                 failed[place] = error
 
-    others = [_pool(threads - 1).submit(work) for _ in range(threads - 1)]
+    others = []
+    for _ in range(threads - 1):
+        try:
+            others.append(_pool(threads - 1).submit(work))
+        except RuntimeError:  # the interpreter is on its way out: no new ones
+            break
     token = _allowed.set(1)  # what a block does is done by its thread
     try:
         work()

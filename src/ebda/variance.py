@@ -231,10 +231,12 @@ def _log_variances(s2: FloatArray) -> tuple[FloatArray, FloatArray]:
     ends = over_blocks(
         lambda cols: (s2[cols].min(), s2[cols].max()), len(s2), long=True
     )
-    least = max(min(low for low, _ in ends), np.finfo(float).tiny)
+    low, high = np.min(ends), np.max(ends)
+    if not np.isfinite([low, high]).all():
+        raise ValueError("variances must be finite")
     first, last = (
         int(np.float64(end).view(np.int64) >> _DROPPED_BITS)
-        for end in (least, max(high for _, high in ends))
+        for end in (max(low, np.finfo(float).tiny), high)
     )
     size = max(last - first, 0) + 2
     bits = s2.view(np.int64)

@@ -56,14 +56,13 @@ def _merge_round(ascent: Ascent) -> bool:
         trials = np.take_along_axis(trials, order[..., None], axis=1)
         bounds = bounds_at(trials, ascent.cells, ascent.model)
         better = [k for k in np.argsort(bounds)[::-1] if bounds[k] > ascent.bound]
-        if better:
-            _apply(ascent, [pairs[k] for k in better])
+        if better and _apply(ascent, [pairs[k] for k in better]):
             return True
     return False
 
 
-def _apply(ascent: Ascent, pairs: list[tuple[int, int]]) -> None:
-    """Merge disjoint pairs in turn, each while it still raises the bound."""
+def _apply(ascent: Ascent, pairs: list[tuple[int, int]]) -> bool:
+    """Merge disjoint pairs in turn, each while it still raises the bound; any done."""
     stats = ascent.stats
     gone: set[int] = set()
     for i, j in pairs:
@@ -73,6 +72,7 @@ def _apply(ascent: Ascent, pairs: list[tuple[int, int]]) -> None:
         if ascent.try_jump(trial):
             stats = trial
             gone |= {i, j}
+    return bool(gone)
 
 
 def _merged(stats: FloatArray, i: int, j: int) -> FloatArray:
