@@ -232,7 +232,7 @@ def test_tiles_of_the_loop_stay_in_the_cache() -> None:
 
 
 VECTOR_LOOPS = {"pooled", "leading_bits", "shrink", "cell_sums", "cubics"}
-VECTOR_LOOPS |= {"scale_and_divide"}
+VECTOR_LOOPS |= {"scale_and_divide", "ends"}
 
 
 def awkward(k: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -362,3 +362,17 @@ def test_values_that_moved_after_the_table_was_made_stay_inside(
     got = posterior.mean
     np.testing.assert_allclose(got[[0, -1]], want[[0, -1]], atol=0.05)
     assert np.isfinite(got).all()
+
+
+@given(
+    st.lists(st.floats(width=64), min_size=1, max_size=30),
+)
+def test_ends_are_those_of_numpy(values: list[float]) -> None:
+    z = np.array(values)
+    with pytest.MonkeyPatch.context() as patch:
+        use_for_any_size(patch)
+        got = ebda.tabulated.ends(z)
+        patch.setattr(compiled, "LONG", 1000)
+        want = ebda.tabulated.ends(z)
+    np.testing.assert_array_equal(got, want)
+    np.testing.assert_array_equal(want, (z.min(), z.max()))

@@ -69,6 +69,24 @@ def class_sums(
                 squares[k, start + j] = max(square[j] - r * r * n, 0.0)
 
 
+def ends(
+    bits: npt.NDArray[np.int64], left: int, right: int
+) -> tuple[np.int64, np.int64]:
+    """Bits of the smallest and the largest float64; those of NaN are beyond all.
+
+    Bits of negative numbers but for the sign are turned round, and come in order.
+    """
+    low, high, some = _WITHOUT_SIGN, ~_WITHOUT_SIGN, bits[left:right]
+    for j in range(len(some)):
+        ordered = some[j] ^ ((some[j] >> 63) & _WITHOUT_SIGN)
+        low = min(low, ordered)
+        high = max(high, ordered)
+    return (
+        low ^ ((low >> 63) & _WITHOUT_SIGN),
+        high ^ ((high >> 63) & _WITHOUT_SIGN),
+    )
+
+
 def pooled(
     means: FloatArray,
     squares: FloatArray,

@@ -43,9 +43,18 @@ def fits(z: FloatArray, scale: FloatArray) -> tuple[float, float] | None:
 
 def ends(z: FloatArray) -> tuple[float, float]:
     """Smallest and largest value; NaN where there is any."""
-    parts = over_blocks(lambda part: (z[part].min(), z[part].max()), len(z), long=True)
-    low, high = np.array(parts).T
-    return float(low.min()), float(high.max())
+    fast = compiled.suit_vectors(len(z))
+
+    def part(rows: slice) -> FloatArray:
+        if fast:
+            loop = compiled.loop(loops.ends)
+            found = loop(z.view(np.int64), rows.start, rows.stop)
+            return np.array(found).view(np.float64)
+        return np.array([z[rows].min(), z[rows].max()])
+
+    low, high = np.array(over_blocks(part, len(z), long=True)).T
+    both = float(low.min()), float(high.max())
+    return (np.nan, np.nan) if np.isnan(both).any() else both
 
 
 @dataclass(frozen=True, eq=False)

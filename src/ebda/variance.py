@@ -17,6 +17,7 @@ from scipy.special import digamma, gammaincinv, polygamma
 from ebda import compiled, loops
 from ebda.arrays import FloatArray, IntArray
 from ebda.moments import ClassMoments
+from ebda.tabulated import ends
 from ebda.threads import BLOCK, over_blocks
 
 # A standard deviation this small against the mean is the rounding error of a constant.
@@ -81,8 +82,8 @@ def _pooled(moments: ClassMoments) -> tuple[Variance, bool]:
     def part(cols: slice) -> bool:
         if fast:
             loop = compiled.loop(loops.pooled)
-            ends = loop(means, squares, df, cols.start, cols.stop, within)
-            largest, smallest = np.array(ends).view(np.float64)
+            found = loop(means, squares, df, cols.start, cols.stop, within)
+            largest, smallest = np.array(found).view(np.float64)
         else:
             squares[:, cols].sum(axis=0, out=within[cols])
             within[cols] /= df
@@ -228,10 +229,7 @@ def _log_variances(s2: FloatArray) -> tuple[FloatArray, FloatArray]:
     if len(s2) < _MIN_GROUPED:
         known = s2[s2 > 0]
         return np.log(known), np.ones(len(known))
-    ends = over_blocks(
-        lambda cols: (s2[cols].min(), s2[cols].max()), len(s2), long=True
-    )
-    low, high = np.min(ends), np.max(ends)
+    low, high = ends(s2)
     if not np.isfinite([low, high]).all():
         raise ValueError("variances must be finite")
     first, last = (
