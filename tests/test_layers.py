@@ -39,6 +39,7 @@ LAYERS = [
         "linear_rule",
         "effects",
         "candidates",
+        "folds",
         "selection",
         "ranking",
         "theory",

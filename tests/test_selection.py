@@ -17,20 +17,12 @@ import ebda.samples
 from ebda import EBClassifier
 from ebda.baselines import IndependenceRule
 from ebda.datasets import load_khan, make_factor_classes, make_two_class
+from ebda.folds import N_FOLDS, HeldOut, assign_folds, moments_without
 from ebda.linear_rule import LinearRule
 from ebda.moments import class_moments
 from ebda.priors import DiscretePrior
 from ebda.samples import Samples
-from ebda.selection import (
-    N_FOLDS,
-    HeldOut,
-    Selection,
-    assign_folds,
-    combine,
-    moments_without,
-    separation,
-    weights,
-)
+from ebda.selection import Selection, combine, separation, weights
 
 MODEL = (
     "coef_",

@@ -3,7 +3,7 @@
 NumPy makes several passes over a block of the data, with temporaries; a compiled loop
 (:mod:`ebda.loops`) makes one, needs none, and lets go of the interpreter's lock. At
 60 x 2,000,000 it halves the time of a fit (``benchmarks/speed.py``). But Numba (the
-extra ``ebda[fast]``) takes a third of a second to load, and some seconds at the very
+extra ``ebda[fast]``) takes a third of a second to load, and five seconds at the very
 first use on a machine, when the loops are compiled and kept on disk. So a process
 counts the numbers that it has been through, and begins to use the loops when they would
 have saved as much as they cost; or at once, after :func:`load`. The results are the
@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
@@ -50,7 +51,7 @@ def load() -> None:
     >>> compiled.load()  # doctest: +SKIP
     """
     try:
-        import numba  # noqa: F401
+        import_module("numba")
     except ImportError as error:
         raise ImportError(
             f"compiled loops need Numba: pip install 'ebda[fast]' ({error})"

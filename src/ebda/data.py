@@ -125,7 +125,8 @@ def _open_anndata(X: Any) -> Data | None:
         raise ValueError("the AnnData object has no X; give adata.layers[...] itself")
     data = as_data(values)
     if isinstance(data, BlockedData):
-        # A source of this module's registry is a dataclass with names.
+        # Sources and data of the registries are dataclasses with names, which their
+        # protocols cannot say.
         return BlockedData(replace(data.source, names=names))  # type: ignore[type-var]
     if data is not None:
         return replace(data, names=names)  # type: ignore[type-var]

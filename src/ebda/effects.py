@@ -127,9 +127,11 @@ class Effects:
             and posterior.is_tabulated
         ):
             # Very many, that do not depend on each other: they need not be kept.
-            eta = partial(self._write, posterior, shrinkage, kappa)
-            if shrinkage == "mean":
-                eta = posterior.mean_writer()
+            eta = (
+                posterior.mean_writer()  # without a temporary
+                if shrinkage == "mean"
+                else partial(self._write, posterior, shrinkage, kappa)
+            )
         else:
             e = self.shrunken(shrinkage, kappa)
             if not self.null.is_standard:

@@ -162,9 +162,11 @@ def open_parquet(
         raise ImportError(
             "reading Parquet needs pyarrow: pip install 'ebda[parquet]'"
         ) from error
-    one = isinstance(paths, str | Path)
-    given = str(paths) if one else [str(path) for path in paths]  # type: ignore[union-attr]
-    return ParquetTable(dataset(given, format="parquet"), exclude)
+    if isinstance(paths, str | Path):
+        files = dataset(str(paths), format="parquet")
+    else:
+        files = dataset([str(path) for path in paths], format="parquet")
+    return ParquetTable(files, exclude)
 
 
 def _check_numeric(fields: list[Any]) -> None:
