@@ -23,11 +23,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
-from ebda import compiled
-from ebda.classifier import _COMPARED_VALUES, LEAST_COMPARED, MOST_COMPARED
+from ebda.data.samples import MAX_SAMPLES
+from ebda.estimators.classifier import _COMPARED_VALUES, LEAST_COMPARED, MOST_COMPARED
+from ebda.kernels import compiled
+from ebda.kernels.threads import available
 from ebda.priors import DirichletProcess
-from ebda.samples import MAX_SAMPLES
-from ebda.threads import available
 from speed_data import data
 from speed_methods import default, diagonal, moments
 

@@ -20,7 +20,7 @@ import scipy
 import sklearn
 
 import speed_figure
-from ebda.threads import available
+from ebda.kernels.threads import available
 from speed_bars import bars
 from speed_measure import MOST_GIB, Result, measure, write
 from speed_methods import METHODS

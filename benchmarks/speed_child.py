@@ -23,7 +23,7 @@ def load_code(name: str) -> None:
     fit = METHODS[name].fit
     fit(*data(12, 40))
     if METHODS[name].kind in ("ours", "floor") and name != "X.sum()":
-        from ebda import compiled
+        from ebda.kernels import compiled
 
         compiled.load()
         limits = compiled.LARGE, compiled.LONG

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
-from ebda import compiled
+from ebda.kernels import compiled
 from speed_data import data
 from speed_methods import METHODS, Method
 

@@ -22,7 +22,7 @@ ADELIE_PYTHON = "EBDA_ADELIE_PYTHON"
 @contextmanager
 def without_loops() -> Iterator[None]:
     """As if Numba were not installed."""
-    from ebda import compiled
+    from ebda.kernels import compiled
 
     compiled._use.loaded, worth = False, compiled.WORTH
     compiled.WORTH = sys.maxsize
@@ -37,8 +37,8 @@ def total(X: Any, y: Any) -> Any:
 
 
 def moments(X: Any, y: Any) -> Any:
-    from ebda.moments import class_moments
-    from ebda.threads import allow_threads
+    from ebda.kernels.threads import allow_threads
+    from ebda.moments.classwise import class_moments
 
     with allow_threads(None):
         return class_moments(X, y, 2)

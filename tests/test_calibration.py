@@ -8,7 +8,7 @@ from scipy.integrate import dblquad
 from scipy.special import expit, softmax
 from sklearn.linear_model import LogisticRegression
 
-from ebda.calibration import Calibration, calibrate
+from ebda.selection.calibration import Calibration, calibrate
 
 EVEN = np.log([0.5, 0.5])
 
@@ -142,7 +142,7 @@ def test_probabilities_add_up_and_agree_with_the_decision(K: int) -> None:
 def test_many_samples_are_calibrated_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     scores, codes, log_prior = drawn(60, 3, seed=4)
     whole = calibrate(scores, codes, np.ones(60), log_prior)[0]
-    monkeypatch.setattr("ebda.calibration._BLOCK", 500)
+    monkeypatch.setattr("ebda.selection.calibration._BLOCK", 500)
     assert calibrate(scores, codes, np.ones(60), log_prior)[0] == pytest.approx(
         whole, rel=1e-12
     )

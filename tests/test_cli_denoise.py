@@ -11,7 +11,7 @@ import pytest
 from ebda import NormalMeans
 from ebda.cli import main
 from ebda.cli.output import WRITERS, write_whole
-from ebda.ranking import tail_average
+from ebda.rule.ranking import tail_average
 
 DESEQ2 = Path(__file__).parent / "data" / "deseq2.csv"
 ESTIMATES = ["--estimate", "log2FoldChange", "--se", "lfcSE"]

@@ -9,15 +9,15 @@ import pytest
 from scipy import sparse
 from sklearn.metrics import log_loss
 
-import ebda.classifier
-import ebda.variance
+import ebda.estimators.classifier
+import ebda.moments.variance
 from ebda import EBClassifier
-from ebda.candidates import Recipe
-from ebda.contrasts import by_hash
+from ebda.data.samples import Samples
 from ebda.datasets import make_factor_classes, make_two_class
-from ebda.moments import ClassMoments
-from ebda.samples import Samples
-from ebda.variance import VariancePrior
+from ebda.moments.classwise import ClassMoments
+from ebda.moments.contrasts import by_hash
+from ebda.moments.variance import VariancePrior
+from ebda.selection.candidates import Recipe
 
 PART = 300
 ATTRIBUTES = ("coef_", "intercept_", "z_", "posterior_mean_", "prob_zero_")
@@ -26,20 +26,20 @@ ATTRIBUTES = ("coef_", "intercept_", "z_", "posterior_mean_", "prob_zero_")
 @pytest.fixture
 def compared(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Compare on few features; how many each comparison had."""
-    monkeypatch.setattr(ebda.classifier, "LEAST_COMPARED", PART)
-    monkeypatch.setattr(ebda.classifier, "MOST_COMPARED", PART)
+    monkeypatch.setattr(ebda.estimators.classifier, "LEAST_COMPARED", PART)
+    monkeypatch.setattr(ebda.estimators.classifier, "MOST_COMPARED", PART)
     return counted(monkeypatch)
 
 
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     sizes: list[int] = []
-    select = ebda.classifier.select
+    select = ebda.estimators.classifier.select
 
     def counting(recipe: Recipe, samples: Samples, *rest: Any) -> Any:
         sizes.append(samples.X.shape[1])
         return select(recipe, samples, *rest)
 
-    monkeypatch.setattr(ebda.classifier, "select", counting)
+    monkeypatch.setattr(ebda.estimators.classifier, "select", counting)
     return sizes
 
 
@@ -134,8 +134,8 @@ def test_a_part_of_the_features_tells_the_rule_and_its_slope(
         X, y, fresh, labels = split(name, seed)
         models = []
         for most in (2000, 1000):
-            monkeypatch.setattr(ebda.classifier, "LEAST_COMPARED", most)
-            monkeypatch.setattr(ebda.classifier, "MOST_COMPARED", most)
+            monkeypatch.setattr(ebda.estimators.classifier, "LEAST_COMPARED", most)
+            monkeypatch.setattr(ebda.estimators.classifier, "MOST_COMPARED", most)
             models.append(EBClassifier().fit(X, y))
         whole, part = models
         assert sizes[-2:] == [2000, 1000]
@@ -164,9 +164,11 @@ def test_a_single_rule_is_fitted_as_ever(
 ) -> None:
     X, y = data(factors=True)
     want = EBClassifier(**arguments).fit(X, y)
-    monkeypatch.setattr(ebda.classifier, "LEAST_COMPARED", PART)
-    monkeypatch.setattr(ebda.classifier, "MOST_COMPARED", PART)
-    monkeypatch.setattr(ebda.classifier, "by_hash", lambda *_: pytest.fail("a part"))
+    monkeypatch.setattr(ebda.estimators.classifier, "LEAST_COMPARED", PART)
+    monkeypatch.setattr(ebda.estimators.classifier, "MOST_COMPARED", PART)
+    monkeypatch.setattr(
+        ebda.estimators.classifier, "by_hash", lambda *_: pytest.fail("a part")
+    )
     got = EBClassifier(**arguments).fit(X, y)
     for name in ATTRIBUTES:
         np.testing.assert_array_equal(getattr(got, name), getattr(want, name))
@@ -177,7 +179,7 @@ def test_as_many_features_as_are_compared_are_all_compared(
 ) -> None:
     X, y = data(p=PART)
     got = EBClassifier().fit(X, y)
-    monkeypatch.setattr(ebda.classifier, "LEAST_COMPARED", PART + 1)
+    monkeypatch.setattr(ebda.estimators.classifier, "LEAST_COMPARED", PART + 1)
     assert_same_model(EBClassifier().fit(X, y), got, 0.0)
     assert compared == [PART, PART]
 
@@ -186,13 +188,13 @@ def test_many_samples_are_compared_on_fewer_features(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     sizes = counted(monkeypatch)
-    monkeypatch.setattr(ebda.classifier, "LEAST_COMPARED", 50)
-    monkeypatch.setattr(ebda.classifier, "MOST_COMPARED", 1000)
-    monkeypatch.setattr(ebda.classifier, "_COMPARED_VALUES", 44 * 400)
+    monkeypatch.setattr(ebda.estimators.classifier, "LEAST_COMPARED", 50)
+    monkeypatch.setattr(ebda.estimators.classifier, "MOST_COMPARED", 1000)
+    monkeypatch.setattr(ebda.estimators.classifier, "_COMPARED_VALUES", 44 * 400)
     X, y = data()
     EBClassifier().fit(X, y)
     EBClassifier().fit(np.repeat(X, 2, axis=0), np.repeat(y, 2))
-    monkeypatch.setattr(ebda.classifier, "_COMPARED_VALUES", 44)
+    monkeypatch.setattr(ebda.estimators.classifier, "_COMPARED_VALUES", 44)
     EBClassifier().fit(X, y)
     assert sizes == [400, 200, 50]
 
@@ -284,7 +286,7 @@ def test_the_part_is_no_run_of_features_where_moderated_variances_are_equal(
 ) -> None:
     """As with variances that differ by chance alone, and the differences in front."""
     alike = VariancePrior(np.inf, 1.0)
-    monkeypatch.setattr(ebda.variance, "variance_prior", lambda s2, df: alike)
+    monkeypatch.setattr(ebda.moments.variance, "variance_prior", lambda s2, df: alike)
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(24, 3000)), np.arange(24) % 2
     X[y == 1, :PART] += 1.0

@@ -13,14 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-import ebda.loops
+import ebda.kernels.loops
+import ebda.kernels.tabulated
+import ebda.moments.variance
 import ebda.priors.cells
-import ebda.tabulated
-import ebda.variance
-from ebda import EBClassifier, compiled
-from ebda.moments import ClassMoments, class_moments
+from ebda import EBClassifier
+from ebda.kernels import compiled
+from ebda.kernels.threads import allow_threads
+from ebda.moments.classwise import ClassMoments, class_moments
 from ebda.priors.cells import group
-from ebda.threads import allow_threads
 
 assert importlib.util.find_spec("numba"), "these tests need the extra ebda[fast]"
 
@@ -47,8 +48,8 @@ def use_for_any_size(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(compiled, "LARGE", 1)
     patch.setattr(compiled, "LONG", 1)
     patch.setattr(compiled._use, "loaded", True)
-    patch.setattr(ebda.tabulated, "LARGE", 1)
-    patch.setattr(ebda.variance, "_MIN_GROUPED", 1)
+    patch.setattr(ebda.kernels.tabulated, "LARGE", 1)
+    patch.setattr(ebda.moments.variance, "_MIN_GROUPED", 1)
     patch.setattr(ebda.priors.cells, "_MIN_BINNED", 1)
 
 
@@ -342,7 +343,7 @@ def test_loops_that_cannot_be_kept_are_compiled_all_the_same(
     monkeypatch.setattr("numba.njit", njit)
     compiled.loop.cache_clear()
     try:
-        assert compiled.loop(ebda.loops.shrink) is ebda.loops.shrink
+        assert compiled.loop(ebda.kernels.loops.shrink) is ebda.kernels.loops.shrink
     finally:
         compiled.loop.cache_clear()
 
@@ -371,8 +372,8 @@ def test_ends_are_those_of_numpy(values: list[float]) -> None:
     z = np.array(values)
     with pytest.MonkeyPatch.context() as patch:
         use_for_any_size(patch)
-        got = ebda.tabulated.ends(z)
+        got = ebda.kernels.tabulated.ends(z)
         patch.setattr(compiled, "LONG", 1000)
-        want = ebda.tabulated.ends(z)
+        want = ebda.kernels.tabulated.ends(z)
     np.testing.assert_array_equal(got, want)
     np.testing.assert_array_equal(want, (z.min(), z.max()))

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-import ebda.contrasts
-from ebda.contrasts import Contrasts, class_contrasts, contrast_weights
-from ebda.moments import ClassMoments, class_moments
-from ebda.variance import (
+import ebda.moments.contrasts
+from ebda.moments.classwise import ClassMoments, class_moments
+from ebda.moments.contrasts import Contrasts, class_contrasts, contrast_weights
+from ebda.moments.variance import (
     VARIANCES,
     Variance,
     moderated,
@@ -314,7 +314,7 @@ def test_blocks_do_not_matter(
     X[:, 18] = -2.0
     want = contrasts_of(X, codes, VARIANCES[variance])
     assert want.constant.nonzero()[0].tolist() == [3, 18]
-    monkeypatch.setattr(ebda.contrasts.over_blocks, "__defaults__", (5, False))
+    monkeypatch.setattr(ebda.moments.contrasts.over_blocks, "__defaults__", (5, False))
     got = contrasts_of(X, codes, VARIANCES[variance])
     for name in ("z", "scale", "variance"):
         np.testing.assert_allclose(
@@ -328,7 +328,7 @@ def test_the_quick_way_of_a_block_without_constants_is_the_slow_one(
 ) -> None:
     X, codes = sample([6, 8, 5], p=30)
     quick = contrasts_of(X, codes, moderated)
-    monkeypatch.setattr(ebda.contrasts, "rounding_variance", lambda _: np.inf)
+    monkeypatch.setattr(ebda.moments.contrasts, "rounding_variance", lambda _: np.inf)
     slow = contrasts_of(X, codes, moderated)
     for name in ("z", "scale", "variance", "constant"):
         np.testing.assert_array_equal(getattr(quick, name), getattr(slow, name))

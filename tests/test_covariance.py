@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ebda.contrasts import Contrasts, class_contrasts
-from ebda.covariance import (
+from ebda.covariance.base import (
     COVARIANCES,
     NEEDS_SAMPLES,
     Covariance,
@@ -19,11 +18,12 @@ from ebda.covariance import (
     FactorCovariance,
     NeighbourCovariance,
 )
+from ebda.covariance.factors import Factors
+from ebda.data.samples import Samples
 from ebda.datasets import make_factor_classes, make_two_class
-from ebda.factors import Factors
-from ebda.moments import ClassMoments, class_moments
-from ebda.samples import Samples
-from ebda.variance import pooled
+from ebda.moments.classwise import ClassMoments, class_moments
+from ebda.moments.contrasts import Contrasts, class_contrasts
+from ebda.moments.variance import pooled
 
 P = 30
 

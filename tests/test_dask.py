@@ -31,10 +31,10 @@ from sklearn.model_selection import GridSearchCV
 
 from ebda import EBClassifier
 from ebda.baselines import IndependenceRule
-from ebda.cluster import open_dask, pieces, running, samples
-from ebda.cluster.samples import ClusterSamples
-from ebda.data import as_data
-from ebda.samples import Samples
+from ebda.data.dask import open_dask, pieces, running, samples
+from ebda.data.dask.samples import ClusterSamples
+from ebda.data.opening import as_data
+from ebda.data.samples import Samples
 
 N, P = 44, 260
 TOLERANCE = 1e-10

@@ -20,10 +20,12 @@ import numpy as np
 import pytest
 from distributed import Client, LocalCluster, get_task_stream
 
-from ebda import EBClassifier, tasks
+from ebda import EBClassifier
+from ebda import jobs as tasks
 from ebda.baselines import IndependenceRule
-from ebda.cluster import running
-from ebda.priors import DirichletProcess, dirichlet_process
+from ebda.data.dask import running
+from ebda.priors import DirichletProcess
+from ebda.priors.dp import dirichlet_process
 
 N, P, BATCHES = 40, 6000, 4
 NAME = "distributed.admin.large-graph-warning-threshold"
@@ -202,7 +204,7 @@ def test_the_synchronous_scheduler_stands_for_one_thread(data: Any) -> None:
     want = EBClassifier().fit(X, y)
     with dask.config.set(scheduler="synchronous"):
         assert running.Runner.current().synchronous
-        with running.Runner.current().at_work():
+        with running.Runner.current().job_context():
             assert joblib.effective_n_jobs(2) == 1
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(EBClassifier, "_run", run_and_watch(EBClassifier._run, seen))
@@ -253,7 +255,7 @@ def test_shares_come_back_in_order() -> None:
     want = [k * k for k in items]
     for n_jobs in (None, 2, 3, 20):
         with joblib.parallel_config(backend="threading"):
-            assert tasks.in_shares(squares, items, n_jobs) == want
+            assert tasks.map_batches(squares, items, n_jobs) == want
     shares_seen: list[list[int]] = []
 
     def run(function: Any, shares: list[list[int]]) -> Any:
@@ -261,10 +263,10 @@ def test_shares_come_back_in_order() -> None:
         return [function(share) for share in shares]
 
     with tasks.jobs_run_by(run):
-        assert tasks.in_shares(squares, items, 2) == want
-        assert tasks.in_shares(squares, [5], 2) == [25]
+        assert tasks.map_batches(squares, items, 2) == want
+        assert tasks.map_batches(squares, [5], 2) == [25]
     assert shares_seen == [[k] for k in items]
-    assert tasks.in_shares(squares, items, None) == want
+    assert tasks.map_batches(squares, items, None) == want
     assert len(shares_seen) == len(items)
 
 

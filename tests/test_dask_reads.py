@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 from distributed import Client, LocalCluster
 
-from ebda import EBClassifier, classifier
+from ebda import EBClassifier
 from ebda.baselines import IndependenceRule
-from ebda.cluster import pieces, running, samples
+from ebda.data.dask import pieces, running, samples
+from ebda.estimators import classifier
 
 # More values than are held whatever memory there is.
 N, P = 128, 34_000

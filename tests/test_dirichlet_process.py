@@ -15,12 +15,12 @@ from scipy.stats import norm
 from sklearn.exceptions import ConvergenceWarning
 
 from ebda.priors import DirichletProcess, DiscretePrior, cells
-from ebda.priors import converged as converged_module
-from ebda.priors.ascent import order_by_size
 from ebda.priors.cells import Cells, each_value, group
-from ebda.priors.converged import start_atoms
-from ebda.priors.evidence import log_evidence
-from ebda.priors.variational import (
+from ebda.priors.dp import converged as converged_module
+from ebda.priors.dp.ascent import order_by_size
+from ebda.priors.dp.converged import start_atoms
+from ebda.priors.dp.evidence import log_evidence
+from ebda.priors.dp.variational import (
     Model,
     ascend,
     bounds_at,

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-import ebda.posterior
+import ebda.priors.posterior
 from ebda.priors import DiscretePrior
 
 SUMMARIES = ("mean", "prob_zero", "sd", "lfsr")
@@ -210,12 +210,12 @@ def test_blocks_of_any_size_agree(
         return np.stack([*summaries, *posterior.interval(), PRIOR.logpdf(z, scale)])
 
     want = everything()
-    monkeypatch.setattr(ebda.posterior, "_BLOCK_ELEMENTS", elements)
+    monkeypatch.setattr(ebda.priors.posterior, "_BLOCK_ELEMENTS", elements)
     np.testing.assert_allclose(everything(), want, rtol=1e-13, atol=1e-15)
 
 
 def test_more_values_than_a_default_block() -> None:
-    n = ebda.posterior._BLOCK_ELEMENTS // 2 + 3
+    n = ebda.priors.posterior._BLOCK_ELEMENTS // 2 + 3
     z = np.linspace(-5.0, 5.0, n)
     prior = DiscretePrior([-1.0, 1.0], [1.0, 1.0])
     np.testing.assert_allclose(prior.posterior(z).mean, np.tanh(z), rtol=1e-9)

@@ -11,13 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-import ebda.samples
-from ebda.contrasts import class_contrasts
+import ebda.data.samples
+from ebda.covariance.factors import (
+    Factors,
+    common_factors,
+    largest_by_chance,
+    spike_strength,
+)
+from ebda.data.samples import Samples
 from ebda.datasets import make_factor_classes, make_two_class
-from ebda.factors import Factors, common_factors, largest_by_chance, spike_strength
-from ebda.moments import class_moments
-from ebda.samples import Samples
-from ebda.variance import VARIANCES
+from ebda.moments.classwise import class_moments
+from ebda.moments.contrasts import class_contrasts
+from ebda.moments.variance import VARIANCES
 
 MIB = 2**20
 
@@ -210,7 +215,7 @@ def test_tiles_of_any_width_give_the_same(
 ) -> None:
     X, codes = strong_factor()
     want = factors_of(X, codes)
-    monkeypatch.setattr(ebda.samples, "_TILE_ELEMENTS", elements)
+    monkeypatch.setattr(ebda.data.samples, "_TILE_ELEMENTS", elements)
     got = factors_of(X, codes)
     np.testing.assert_allclose(common(got), common(want), atol=1e-10)
     np.testing.assert_allclose(found(got).specific, found(want).specific, atol=1e-10)

@@ -23,18 +23,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-import ebda.blocks.kept
-import ebda.pages
+import ebda.data.disk.kept
+import ebda.data.pages
 from ebda import EBClassifier
 from ebda.baselines import GreenshteinPark, IndependenceRule
-from ebda.blocks import Block, open_parquet, source
-from ebda.blocks.kept import StripFile
-from ebda.blocks.passes import BlockedData
-from ebda.blocks.prefetch import prefetched
-from ebda.blocks.source import grid
-from ebda.blocks.stores import ChunkedArray, MemoryMap
-from ebda.data import InMemory, as_data
-from ebda.samples import Samples
+from ebda.data.disk import Block, open_parquet, source
+from ebda.data.disk.kept import StripFile
+from ebda.data.disk.passes import BlockedData
+from ebda.data.disk.prefetch import prefetched
+from ebda.data.disk.source import grid
+from ebda.data.disk.stores import ChunkedArray, MemoryMap
+from ebda.data.memory import InMemory
+from ebda.data.opening import as_data
+from ebda.data.samples import Samples
 
 N, P = 48, 300
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -86,9 +87,9 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(source, "LIMIT", 40_000)
     monkeypatch.setattr(source, "ENOUGH_ROWS", 10)
     monkeypatch.setattr(source, "_RUN", 800)
-    monkeypatch.setattr(ebda.blocks.kept, "_IN_MEMORY", 0)
-    monkeypatch.setattr(ebda.blocks.kept, "_STRIP_ELEMENTS", 1000)
-    monkeypatch.setattr(ebda.pages, "_SMALL", 0)
+    monkeypatch.setattr(ebda.data.disk.kept, "_IN_MEMORY", 0)
+    monkeypatch.setattr(ebda.data.disk.kept, "_STRIP_ELEMENTS", 1000)
+    monkeypatch.setattr(ebda.data.pages, "_SMALL", 0)
 
 
 def as_memmap(X: Any, folder: Path, order: str = "C") -> np.memmap:
@@ -315,7 +316,7 @@ def test_a_fit_with_factors_and_folds_reads_every_value_once(references: Any) ->
     stored = Counting(X, (5, 60))
     data = BlockedData(ChunkedArray(stored))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ebda.linear_classifier.as_data", lambda X: data)
+        patch.setattr("ebda.estimators.linear_classifier.as_data", lambda X: data)
         model = EBClassifier().fit(stored, y)
         assert_same_fit(model, references["default", 2])
         assert (stored.times == 1).all()
@@ -542,9 +543,10 @@ def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ebda.blocks.kept, "_IN_MEMORY", 0)
+    monkeypatch.setattr(ebda.data.disk.kept, "_IN_MEMORY", 0)
     monkeypatch.setattr(
-        "ebda.blocks.kept.shutil.disk_usage", lambda folder: SimpleNamespace(free=1000)
+        "ebda.data.disk.kept.shutil.disk_usage",
+        lambda folder: SimpleNamespace(free=1000),
     )
     X, y = with_factors(2)
     with pytest.raises(OSError, match=r"48 rows of 300 features.*set TMPDIR"):
@@ -554,7 +556,7 @@ def test_a_full_disk_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 def test_private_maps_keep_what_was_written_to_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ebda.pages, "_SMALL", 0)
+    monkeypatch.setattr(ebda.data.pages, "_SMALL", 0)
     X, y = with_factors(2)
     as_memmap(X, tmp_path)
     path = tmp_path / "X-C.dat"

@@ -9,17 +9,18 @@ import numpy as np
 import pytest
 from scipy import sparse, stats
 
-import ebda.linear_rule
+import ebda.rule.linear_rule
 from ebda import EBClassifier, theory
-from ebda.calibration import Calibration
-from ebda.contrasts import class_contrasts
-from ebda.covariance import Diagonal
+from ebda.covariance.base import Diagonal
 from ebda.datasets import make_two_class
-from ebda.linear_rule import LinearRule, linear_rule, scores
-from ebda.moments import ClassMoments, class_moments
+from ebda.kernels.scores import scores
+from ebda.moments.classwise import ClassMoments, class_moments
+from ebda.moments.contrasts import class_contrasts
+from ebda.moments.variance import Variance, pooled
 from ebda.paper.methods import PaperRule
 from ebda.priors import DiscretePrior
-from ebda.variance import Variance, pooled
+from ebda.rule.linear_rule import LinearRule, linear_rule
+from ebda.selection.calibration import Calibration
 
 LAYOUTS: dict[str, Callable[[np.ndarray], Any]] = {
     "C": np.ascontiguousarray,
@@ -180,7 +181,7 @@ def test_the_correction_is_the_expectation_of_the_noise(sizes: list[int]) -> Non
         P, Q = contrasts.positive, contrasts.negative
         at_middle = np.einsum("cj,cj->c", rule.coef, (P + Q) / 2 @ truth)
         # With the true midpoint the intercept would be this:
-        wanted = ebda.linear_rule.log_odds(uniform) - at_middle
+        wanted = ebda.rule.linear_rule.log_odds(uniform) - at_middle
         plain.append(rule.intercept - wanted)
         corrected.append(moved.intercept - wanted)
     error = np.std(corrected, axis=0) / np.sqrt(n_draws)
@@ -237,7 +238,7 @@ def test_scores_are_the_product_in_double_precision(
     X = (rng.normal(0, 50, size=(11, 8)) * rng.integers(0, 2, (11, 8))).astype(dtype)
     coef, intercept = rng.normal(size=(n_contrasts, 8)), rng.normal(size=n_contrasts)
     if elements is not None:
-        monkeypatch.setattr(ebda.linear_rule, "_BLOCK_ELEMENTS", elements)
+        monkeypatch.setattr(ebda.kernels.scores, "_BLOCK_ELEMENTS", elements)
     got = scores(LAYOUTS[layout](X), coef, intercept)
     assert isinstance(got, np.ndarray)
     assert got.dtype == np.float64

@@ -39,7 +39,7 @@ from ebda.priors import (
     PointLaplacePrior,
     PointNormalPrior,
 )
-from ebda.priors.contract import PriorFamily
+from ebda.priors.base import PriorFamily
 
 FIXTURES = Path(__file__).parent / "data"
 P = 30

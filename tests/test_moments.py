@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-import ebda.moments
-from ebda.moments import ClassMoments, class_moments, merge_all
+import ebda.moments.classwise
+from ebda.moments.classwise import ClassMoments, class_moments, merge_all
 
 MIB = 2**20
 LAYOUTS: dict[str, Callable[[np.ndarray], Any]] = {
@@ -169,8 +169,10 @@ def test_fractional_weights_follow_the_weighted_formulas(layout: str) -> None:
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_more_rows_and_columns_than_a_tile(layout: str, weighted: bool) -> None:
-    n, p = ebda.moments._TILE_ROWS + 77, 300
-    assert p > ebda.moments._TILE_ELEMENTS // ebda.moments._TILE_ROWS
+    n, p = ebda.moments.classwise._TILE_ROWS + 77, 300
+    assert (
+        p > ebda.moments.classwise._TILE_ELEMENTS // ebda.moments.classwise._TILE_ROWS
+    )
     X, codes = sample(n, p)
     codes[:2000] = 0  # a tile with rows of one class, and classes that start late
     weight = np.ones(n) if weighted else None
@@ -186,7 +188,7 @@ def test_sparse_blocks_of_any_size_agree(
     X[10:15] = 0.0  # rows and a column without a stored value
     X[:, 3] = 0.0
     for size in (1, 7, 50):
-        monkeypatch.setattr(ebda.moments, "_SPARSE_ELEMENTS", size)
+        monkeypatch.setattr(ebda.moments.classwise, "_SPARSE_ELEMENTS", size)
         got = class_moments(LAYOUTS[layout](X), codes, 3)
         assert_same(got, naive_moments(X, codes, 3))
 

@@ -7,12 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import ebda.samples
+import ebda.data.samples
+from ebda.covariance.autoregressive import (
+    neighbour_correlation,
+    transposed,
+    unwhiten,
+    whiten,
+)
+from ebda.data.samples import Samples
 from ebda.datasets import make_two_class
-from ebda.moments import class_moments
-from ebda.neighbours import neighbour_correlation, transposed, unwhiten, whiten
-from ebda.samples import Samples
-from ebda.variance import pooled
+from ebda.moments.classwise import class_moments
+from ebda.moments.variance import pooled
 
 RHO = [-0.95, -0.3, 0.0, 0.5, 0.9, 0.999]
 
@@ -127,7 +132,7 @@ def test_the_estimate_does_not_depend_on_the_tiles(
         return neighbour_correlation(samples, moments.means, variance, constant)
 
     want = estimate()
-    monkeypatch.setattr(ebda.samples, "_TILE_ELEMENTS", 40 * width)
+    monkeypatch.setattr(ebda.data.samples, "_TILE_ELEMENTS", 40 * width)
     assert estimate() == pytest.approx(want, rel=1e-10)
 
 

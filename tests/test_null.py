@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ebda.null import Null, empirical_null
+from ebda.priors.null import Null, empirical_null
 
 
 @pytest.mark.parametrize("place", [-0.5, 0.0, 0.2])
@@ -20,8 +20,8 @@ def test_place_and_width_are_recovered_in_spite_of_effects(
     z[0, 100:200] -= 6.0
     null = empirical_null(z)
     assert null is not None
-    assert null.place == pytest.approx(place, abs=0.04)
-    assert null.width == pytest.approx(width, rel=0.04)
+    assert null.loc == pytest.approx(place, abs=0.04)
+    assert null.scale == pytest.approx(width, rel=0.04)
     standard = null.standardise(z)
     assert abs(np.median(standard)) < 0.02
     assert stats.median_abs_deviation(standard[0], scale="normal") == pytest.approx(
@@ -33,9 +33,9 @@ def test_place_and_width_are_median_and_scaled_median_deviation() -> None:
     z = 0.4 + 1.5 * np.random.default_rng(1).standard_t(5, size=(2, 3000))
     null = empirical_null(z)
     assert null is not None
-    np.testing.assert_allclose(np.ravel(null.place), np.median(z, axis=1))
+    np.testing.assert_allclose(np.ravel(null.loc), np.median(z, axis=1))
     mad = stats.median_abs_deviation(z, axis=1, scale="normal")
-    np.testing.assert_allclose(np.ravel(null.width), mad, rtol=1e-12)
+    np.testing.assert_allclose(np.ravel(null.scale), mad, rtol=1e-12)
 
 
 @pytest.mark.parametrize("p", [100, 4000])
@@ -60,7 +60,7 @@ def test_a_small_shift_counts_only_with_many_values() -> None:
     assert empirical_null(quantiles + 0.1) is None
     null = empirical_null(np.tile(quantiles, 25) + 0.1)
     assert null is not None
-    assert null.place == pytest.approx(0.1, abs=0.01)
+    assert null.loc == pytest.approx(0.1, abs=0.01)
 
 
 def test_each_contrast_has_its_own_null() -> None:
@@ -70,16 +70,16 @@ def test_each_contrast_has_its_own_null() -> None:
     z[2] *= 1.4
     null = empirical_null(z)
     assert null is not None
-    assert np.shape(null.place) == np.shape(null.width) == (3, 1)
-    np.testing.assert_array_equal(null.place[0], 0.0)
-    np.testing.assert_array_equal(null.width[[0, 1]], 1.0)
-    np.testing.assert_allclose(null.place[1:], [[0.3], [0.0]], atol=0.06)
-    np.testing.assert_allclose(null.width[2], 1.4, rtol=0.05)
+    assert np.shape(null.loc) == np.shape(null.scale) == (3, 1)
+    np.testing.assert_array_equal(null.loc[0], 0.0)
+    np.testing.assert_array_equal(null.scale[[0, 1]], 1.0)
+    np.testing.assert_allclose(null.loc[1:], [[0.3], [0.0]], atol=0.06)
+    np.testing.assert_allclose(null.scale[2], 1.4, rtol=0.05)
     for row in range(1, 3):
         alone = empirical_null(z[[row]])
         assert alone is not None
-        np.testing.assert_array_equal(alone.place[0], null.place[row])
-        np.testing.assert_array_equal(alone.width[0], null.width[row])
+        np.testing.assert_array_equal(alone.place[0], null.loc[row])
+        np.testing.assert_array_equal(alone.width[0], null.scale[row])
     np.testing.assert_array_equal(null.standardise(z)[0], z[0])
 
 

@@ -12,7 +12,7 @@ from hypothesis.extra import numpy as arrays
 from ebda import EBClassifier
 from ebda.datasets import make_factor_classes, make_two_class
 from ebda.priors import DiscretePrior
-from ebda.ranking import Ranking, rank_features, tail_average
+from ebda.rule.ranking import Ranking, rank_features, tail_average
 
 RATES = arrays.arrays(
     np.float64,

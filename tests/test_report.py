@@ -37,7 +37,7 @@ from ebda.report.structure import (
     two_groups,
 )
 from ebda.report.words import headline, method, prior_rows
-from ebda.shrinkage import SHRINKAGES
+from ebda.rule.shrinkage import SHRINKAGES
 
 HOSTILE = [
     "</script><script>alert(1)</script>",

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-import ebda.pages
-import ebda.samples
-from ebda.moments import class_moments
-from ebda.samples import MAX_SAMPLES, Samples
+import ebda.data.pages
+import ebda.data.samples
+from ebda.data.samples import MAX_SAMPLES, Samples
+from ebda.moments.classwise import class_moments
 
 LAYOUTS = ["C", "F", "float32", "int", "csr", "csc", "csr_matrix", "memmap"]
 
@@ -49,7 +49,7 @@ def laid_out(X: np.ndarray, layout: str, folder: Path) -> Any:
 def test_tiles_cover_the_chosen_rows_in_order(
     layout: str, elements: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ebda.samples, "_TILE_ELEMENTS", elements)
+    monkeypatch.setattr(ebda.data.samples, "_TILE_ELEMENTS", elements)
     X, codes = sample(12, 17)
     weight = np.arange(12) % 4 / 2  # zero for every fourth row
     samples = Samples.of(laid_out(X, layout, tmp_path), codes, weight)
@@ -76,7 +76,7 @@ def test_tiles_cover_the_chosen_rows_in_order(
 def test_standardised_scores_and_moments_by_definition(
     layout: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ebda.samples, "_TILE_ELEMENTS", 50)
+    monkeypatch.setattr(ebda.data.samples, "_TILE_ELEMENTS", 50)
     rng = np.random.default_rng(0)
     X, codes = sample(15, 11)
     samples = Samples.of(laid_out(X, layout, tmp_path), codes, None)
@@ -106,8 +106,8 @@ def test_standardised_scores_and_moments_by_definition(
 def test_sums_by_definition(
     layout: str, elements: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ebda.samples, "_TILE_ELEMENTS", elements)
-    monkeypatch.setattr(ebda.pages, "_SMALL", 0)
+    monkeypatch.setattr(ebda.data.samples, "_TILE_ELEMENTS", elements)
+    monkeypatch.setattr(ebda.data.pages, "_SMALL", 0)
     rng = np.random.default_rng(0)
     X, codes = sample(14, 13)
     weight = np.arange(14) % 4 / 2
@@ -238,7 +238,7 @@ def test_few_samples_are_all_kept() -> None:
 def test_equal_rows_have_equal_fingerprints_to_the_bit(
     layout: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ebda.samples, "_TILE_ELEMENTS", 1000)
+    monkeypatch.setattr(ebda.data.samples, "_TILE_ELEMENTS", 1000)
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(7, 301))
     which = rng.integers(7, size=40)

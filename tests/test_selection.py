@@ -13,16 +13,16 @@ from sklearn.base import clone
 from sklearn.metrics import log_loss
 from threadpoolctl import threadpool_info
 
-import ebda.samples
+import ebda.data.samples
 from ebda import EBClassifier
 from ebda.baselines import IndependenceRule
+from ebda.data.samples import Samples
 from ebda.datasets import load_khan, make_factor_classes, make_two_class
-from ebda.folds import N_FOLDS, HeldOut, assign_folds, moments_without
-from ebda.linear_rule import LinearRule
-from ebda.moments import class_moments
+from ebda.moments.classwise import class_moments
 from ebda.priors import DiscretePrior
-from ebda.samples import Samples
-from ebda.selection import Selection, combine, separation, weights
+from ebda.rule.linear_rule import LinearRule
+from ebda.selection.folds import N_FOLDS, HeldOut, assign_folds, moments_without
+from ebda.selection.weights import Selection, combine, separation, weights
 
 MODEL = (
     "coef_",
@@ -471,8 +471,8 @@ def test_a_stream_does_not_hold_on_to_the_batches() -> None:
 def test_of_many_samples_a_stream_keeps_those_of_one_fit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(ebda.samples, "MAX_SAMPLES", 40)
-    monkeypatch.setattr(ebda.samples, "RARE_CLASS", 5)
+    monkeypatch.setattr(ebda.data.samples, "MAX_SAMPLES", 40)
+    monkeypatch.setattr(ebda.data.samples, "RARE_CLASS", 5)
     X, y = factor_data((70, 50))
     weight = np.where(np.arange(120) % 7 == 0, 0.0, 1.0)
     for w in (None, weight):
@@ -499,7 +499,7 @@ def test_of_many_samples_a_stream_keeps_those_of_one_fit(
 def test_a_rare_class_is_kept_whole(
     variance: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ebda.samples, "MAX_SAMPLES", 40)
+    monkeypatch.setattr(ebda.data.samples, "MAX_SAMPLES", 40)
     X, y = factor_data((200, 190, 13))
     kept = np.bincount(Samples.of(X, y, None).codes, minlength=3)
     assert kept[2] == 13

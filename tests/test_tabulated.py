@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import ebda.posterior
-from ebda import tabulated
+import ebda.priors.posterior
+from ebda.kernels import tabulated
+from ebda.kernels.tabulated import Table, ends, fits
 from ebda.priors import DirichletProcess, DiscretePrior
-from ebda.tabulated import Table, ends, fits
 
 # What the module states: error in units of the noise, for priors of real data.
 STATED = 1e-8
@@ -192,4 +192,4 @@ def test_values_that_are_not_finite_are_refused_with_their_place(bad: float) -> 
     z = np.zeros(10)
     z[7] = bad
     with pytest.raises(ValueError, match="at position 7"):
-        ebda.posterior.finite_values(z)
+        ebda.priors.posterior.finite_values(z)

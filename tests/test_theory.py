@@ -10,8 +10,9 @@ import pytest
 from scipy import integrate, stats
 from scipy.special import ndtr
 
-from ebda import shrinkage, theory
+from ebda import theory
 from ebda.priors import DiscretePrior
+from ebda.rule import shrinkage
 from ebda.theory import AR1, Dense, Diagonal, LowRank
 from ebda.theory.worst_case import variance_range
 

@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 from joblib import Parallel, delayed, parallel_config
 from threadpoolctl import threadpool_info, threadpool_limits
 
-import ebda.classifier
-import ebda.compiled
-import ebda.tabulated
-import ebda.threads
+import ebda.estimators.classifier
+import ebda.kernels.compiled
+import ebda.kernels.tabulated
+import ebda.kernels.threads
 from ebda import EBClassifier
-from ebda.threads import allow_threads, available, one_blas_thread, over_blocks
+from ebda.kernels.threads import allow_threads, available, one_blas_thread, over_blocks
 
 CORES = 6
 
@@ -31,11 +31,11 @@ CORES = 6
 @pytest.fixture
 def six_cores(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A machine of six cores on which nothing limits OpenMP."""
-    monkeypatch.setattr(ebda.threads, "cpu_count", lambda: CORES)
-    ebda.threads._libraries.cache_clear()
+    monkeypatch.setattr(ebda.kernels.threads, "cpu_count", lambda: CORES)
+    ebda.kernels.threads._libraries.cache_clear()
     with threadpool_limits(CORES, user_api="openmp"):
         yield
-    ebda.threads._libraries.cache_clear()
+    ebda.kernels.threads._libraries.cache_clear()
 
 
 def thread_of(cols: slice) -> int:
@@ -58,7 +58,7 @@ def test_blocks_of_any_size_cover_the_range_in_order(
     size: int, block: int, n_jobs: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ebda.threads, "cpu_count", lambda: CORES)
+        patch.setattr(ebda.kernels.threads, "cpu_count", lambda: CORES)
         with allow_threads(n_jobs):
             got = over_blocks(bounds, size, block, long=True)
     covered = [i for start, stop in got for i in range(start, stop)]
@@ -153,7 +153,7 @@ def test_inside_of_a_parallel_loop_there_is_one_thread() -> None:
 def test_the_workers_of_a_cluster_are_no_threads_here(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(ebda.threads, "effective_n_jobs", lambda n_jobs: 400)
+    monkeypatch.setattr(ebda.kernels.threads, "effective_n_jobs", lambda n_jobs: 400)
     with parallel_config(n_jobs=-1):
         assert available(None) == CORES
 
@@ -221,20 +221,20 @@ def test_n_jobs_changes_no_bit_of_a_fit(
     X, y = data(n, factors)
     # Small data in many blocks, and through the compiled loop.
     monkeypatch.setattr(over_blocks, "__defaults__", (200, True))
-    monkeypatch.setattr(ebda.compiled, "LARGE", 1)
-    monkeypatch.setattr(ebda.compiled, "LONG", 1)
-    monkeypatch.setattr(ebda.compiled._use, "loaded", True)
-    monkeypatch.setattr(ebda.tabulated, "LARGE", 300)
-    monkeypatch.setattr(ebda.classifier, "LEAST_COMPARED", 500)
-    monkeypatch.setattr(ebda.classifier, "MOST_COMPARED", 500)
+    monkeypatch.setattr(ebda.kernels.compiled, "LARGE", 1)
+    monkeypatch.setattr(ebda.kernels.compiled, "LONG", 1)
+    monkeypatch.setattr(ebda.kernels.compiled._use, "loaded", True)
+    monkeypatch.setattr(ebda.kernels.tabulated, "LARGE", 300)
+    monkeypatch.setattr(ebda.estimators.classifier, "LEAST_COMPARED", 500)
+    monkeypatch.setattr(ebda.estimators.classifier, "MOST_COMPARED", 500)
     used = set()
-    pool = ebda.threads._pool
+    pool = ebda.kernels.threads._pool
 
     def counted(threads: int) -> Any:
         used.add(threads + 1)  # and the one that calls
         return pool(threads)
 
-    monkeypatch.setattr(ebda.threads, "_pool", counted)
+    monkeypatch.setattr(ebda.kernels.threads, "_pool", counted)
     models = [EBClassifier(n_jobs=j, **arguments).fit(X, y) for j in (1, 2, None)]
     assert max(used) > 2  # the third fit did use more threads
     assert 2 in used
@@ -252,7 +252,7 @@ def test_n_jobs_changes_no_bit_of_a_fit(
 def test_a_forked_process_has_threads_of_its_own() -> None:
     code = """
 import os, warnings
-from ebda.threads import allow_threads, over_blocks
+from ebda.kernels.threads import allow_threads, over_blocks
 warnings.simplefilter("ignore")
 def total():
     with allow_threads(2):

@@ -10,10 +10,10 @@ from scipy import stats
 from scipy.optimize import brentq
 from scipy.special import digamma, polygamma
 
-import ebda.variance
-from ebda.contrasts import class_contrasts
-from ebda.moments import ClassMoments, class_moments
-from ebda.variance import (
+import ebda.moments.variance
+from ebda.moments.classwise import ClassMoments, class_moments
+from ebda.moments.contrasts import class_contrasts
+from ebda.moments.variance import (
     MIN_SAMPLES,
     ROUNDING,
     VARIANCES,
@@ -71,7 +71,9 @@ def test_variances_are_those_of_limma(d0: float | None, df: int) -> None:
     else:
         s2 = drawn_variances(d0, 1.7, df, 150, seed=df)
     prior = variance_prior(s2, df)
-    assert prior.wild_above == np.inf  # nothing wild: the published formulas hold
+    assert (
+        prior.outlier_threshold == np.inf
+    )  # nothing wild: the published formulas hold
     want_d0, want_s0 = smyth(s2, df)
     assert prior.degrees_of_freedom == pytest.approx(want_d0, rel=1e-9)
     assert prior.variance == pytest.approx(want_s0, rel=1e-9)
@@ -153,7 +155,7 @@ def test_moderated_contrasts_of_nulls_are_t_with_more_degrees_of_freedom() -> No
 
 def test_wild_features_leave_the_others_alone() -> None:
     s2 = drawn_variances(8.0, 1.0, 12, 1000, seed=1)
-    assert variance_prior(s2, 12).wild_above == np.inf
+    assert variance_prior(s2, 12).outlier_threshold == np.inf
     want = moderated(moments_with(s2, 12))
     high, low = s2[:4] * 1e6, s2[:4] * 1e-12
     with_wild = np.concatenate([high, s2, low])
@@ -175,7 +177,7 @@ def test_one_wild_feature_in_a_hundred_changes_little(factor: float, seed: int) 
     with_wild[:10] *= factor
     change, above = [], []
     for x in (s2, with_wild):
-        above.append(variance_prior(x, 20).wild_above)
+        above.append(variance_prior(x, 20).outlier_threshold)
         change.append(moderated(moments_with(x, 20)).within)
     ratio = np.abs(change[1] / change[0] - 1)[10:]
     assert np.median(ratio) < 0.005
@@ -254,7 +256,7 @@ def test_moderation_is_between_the_variance_and_the_prior() -> None:
     np.testing.assert_allclose(got, 2.0 + 0.75 * (s2 - 2.0))
     np.testing.assert_array_equal(VariancePrior(0.0, 1.0).shrink(s2, 12.0), s2)
     np.testing.assert_array_equal(VariancePrior(np.inf, 2.0).shrink(s2, 12.0), 2.0)
-    wild = VariancePrior(4.0, 2.0, wild_above=3.0).shrink(s2, 12.0)
+    wild = VariancePrior(4.0, 2.0, outlier_threshold=3.0).shrink(s2, 12.0)
     np.testing.assert_array_equal(wild, [*got[:3], 5.0])
 
 
@@ -279,7 +281,7 @@ def test_a_class_of_one_sample_is_no_obstacle_and_all_such_classes_are() -> None
 
 
 def in_groups(patch: pytest.MonkeyPatch, from_: int) -> None:
-    patch.setattr(ebda.variance, "_MIN_GROUPED", from_)
+    patch.setattr(ebda.moments.variance, "_MIN_GROUPED", from_)
 
 
 @pytest.mark.parametrize("d0", [3.0, 20.0, np.inf])
@@ -299,7 +301,7 @@ def test_grouped_variances_have_the_prior_of_all(
     # What matters is the weight of a feature's own variance.
     shares = [df / (df + prior.degrees_of_freedom) for prior in (grouped, exact)]
     assert shares[0] == pytest.approx(shares[1], rel=1e-3)
-    wild = [s2 > prior.wild_above for prior in (grouped, exact)]
+    wild = [s2 > prior.outlier_threshold for prior in (grouped, exact)]
     border = wild[0] != wild[1]
     assert np.count_nonzero(border) <= 3
     np.testing.assert_allclose(
@@ -316,8 +318,8 @@ def test_wild_variances_are_found_among_groups(
     exact = variance_prior(s2, 12)
     in_groups(monkeypatch, 1)
     grouped = variance_prior(s2, 12)
-    assert np.isfinite(exact.wild_above)
-    assert grouped.wild_above == pytest.approx(exact.wild_above, rel=0.01)
+    assert np.isfinite(exact.outlier_threshold)
+    assert grouped.outlier_threshold == pytest.approx(exact.outlier_threshold, rel=0.01)
     assert grouped.degrees_of_freedom == pytest.approx(
         exact.degrees_of_freedom, rel=1e-3
     )
@@ -340,8 +342,8 @@ def test_groups_hold_every_variance_at_their_mean(
     rng = np.random.default_rng(4)
     s2 = np.append(np.exp(rng.uniform(-700, 700, 3000)), [0.0, 5e-324])
     in_groups(monkeypatch, 1)
-    monkeypatch.setattr(ebda.variance.over_blocks, "__defaults__", (700, False))
-    e, count = ebda.variance._log_variances(s2)
+    monkeypatch.setattr(ebda.moments.variance.over_blocks, "__defaults__", (700, False))
+    e, count = ebda.moments.variance._log_variances(s2)
     known = np.sort(np.log(s2[s2 >= np.finfo(float).tiny]))
     assert count.sum() == len(known)
     spread = np.repeat(np.sort(e), count[np.argsort(e)].astype(int))
@@ -382,7 +384,7 @@ def test_a_quick_look_sees_what_may_be_rounding(mean: float) -> None:
 def test_constants_in_one_block_leave_the_other_blocks_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(ebda.variance.over_blocks, "__defaults__", (50, False))
+    monkeypatch.setattr(ebda.moments.variance.over_blocks, "__defaults__", (50, False))
     rng = np.random.default_rng(7)
     X, codes = rng.normal(size=(20, 200)), np.arange(20) % 2
     want = moderated(class_moments(X, codes, 2))
@@ -396,7 +398,7 @@ def test_many_variances_must_be_finite(
     bad: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     in_groups(monkeypatch, 1)
-    monkeypatch.setattr(ebda.variance.over_blocks, "__defaults__", (50, False))
+    monkeypatch.setattr(ebda.moments.variance.over_blocks, "__defaults__", (50, False))
     s2 = np.linspace(1, 2, 200)
     s2[170] = bad
     with pytest.raises(ValueError, match="variances must be finite"):

@@ -11,10 +11,10 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ebda.classifier import EBClassifier
+    from ebda.estimators.classifier import EBClassifier
+    from ebda.estimators.normal_means import NormalMeans
+    from ebda.estimators.onnx import to_onnx
     from ebda.modelfile import ModelFileError, load, load_record, save
-    from ebda.normal_means import NormalMeans
-    from ebda.onnx import to_onnx
 
 __version__ = version("ebda")
 __all__ = [
@@ -29,17 +29,17 @@ __all__ = [
 ]
 
 _HOMES = {
-    "EBClassifier": "ebda.classifier",
+    "EBClassifier": "ebda.estimators.classifier",
     "ModelFileError": "ebda.modelfile",
-    "NormalMeans": "ebda.normal_means",
+    "NormalMeans": "ebda.estimators.normal_means",
     "load": "ebda.modelfile",
     "load_record": "ebda.modelfile",
     "save": "ebda.modelfile",
-    "to_onnx": "ebda.onnx",
+    "to_onnx": "ebda.estimators.onnx",
 }
 _MODULES = (
     "baselines",
-    "blocks",
+    "data",
     "datasets",
     "evaluation",
     "inputs",

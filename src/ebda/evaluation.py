@@ -16,7 +16,7 @@ from scipy.stats import binomtest
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
-from ebda.arrays import FloatArray, IntArray
+from ebda.typing import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)

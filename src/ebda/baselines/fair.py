@@ -7,14 +7,14 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from ebda import validation
-from ebda.arrays import FloatArray
-from ebda.contrasts import Contrasts, class_contrasts
-from ebda.covariance import Diagonal
-from ebda.linear_classifier import LinearClassifier
-from ebda.linear_rule import linear_rule
-from ebda.moments import ClassMoments
-from ebda.variance import pooled
+from ebda.covariance.base import Diagonal
+from ebda.estimators import validation
+from ebda.estimators.linear_classifier import LinearClassifier
+from ebda.moments.classwise import ClassMoments
+from ebda.moments.contrasts import Contrasts, class_contrasts
+from ebda.moments.variance import pooled
+from ebda.rule.linear_rule import linear_rule
+from ebda.typing import FloatArray
 
 # Elements of the Gram matrices whose eigenvalues are found at a time: 2 MiB.
 _BLOCK_ELEMENTS = 1 << 18

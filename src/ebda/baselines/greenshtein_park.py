@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ebda.arrays import FloatArray
-from ebda.contrasts import Contrasts
-from ebda.moment_classifier import MomentClassifier
+from ebda.estimators.moment_classifier import MomentClassifier
+from ebda.moments.contrasts import Contrasts
 from ebda.priors.kernel import Kernel
+from ebda.typing import FloatArray
 
 
 class GreenshteinPark(MomentClassifier):

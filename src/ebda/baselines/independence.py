@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ebda.arrays import FloatArray
-from ebda.contrasts import Contrasts
-from ebda.moment_classifier import MomentClassifier
+from ebda.estimators.moment_classifier import MomentClassifier
+from ebda.moments.contrasts import Contrasts
+from ebda.typing import FloatArray
 
 
 class IndependenceRule(MomentClassifier):

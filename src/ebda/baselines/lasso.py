@@ -17,9 +17,9 @@ import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold
 
-from ebda import validation
-from ebda.arrays import FloatArray
-from ebda.linear_classifier import LinearClassifier
+from ebda.estimators import validation
+from ebda.estimators.linear_classifier import LinearClassifier
+from ebda.typing import FloatArray
 
 # Value of the column that stands in for the intercept: its penalty is 1e-4 of the rest.
 _INTERCEPT_SCALE = 1e4

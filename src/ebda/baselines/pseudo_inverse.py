@@ -7,9 +7,9 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from ebda import validation
-from ebda.contrasts import contrast_weights
-from ebda.linear_classifier import LinearClassifier
+from ebda.estimators import validation
+from ebda.estimators.linear_classifier import LinearClassifier
+from ebda.moments.contrasts import contrast_weights
 
 
 class PseudoInverseLDA(LinearClassifier):

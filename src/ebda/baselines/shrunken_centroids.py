@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.neighbors import NearestCentroid
 
-from ebda import validation
-from ebda.linear_classifier import LinearClassifier
+from ebda.estimators import validation
+from ebda.estimators.linear_classifier import LinearClassifier
 
 
 class ShrunkenCentroids(LinearClassifier):

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ebda.classifier import EBClassifier
 from ebda.datasets import load_golub
+from ebda.estimators.classifier import EBClassifier
 
 HELP = "classify the embedded leukemia data and draw the fit"
 DESCRIPTION = (

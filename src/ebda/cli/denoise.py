@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ebda.arrays import FloatArray
 from ebda.cli import options as shared
 from ebda.cli.output import put_table, writer_for
+from ebda.estimators.normal_means import NormalMeans
 from ebda.inputs.blocks import Sheet, counted, shown
 from ebda.inputs.cells import numbers
 from ebda.inputs.formats import Reading, find_format
 from ebda.inputs.reading import load
-from ebda.normal_means import NormalMeans
 from ebda.priors import PRIORS
-from ebda.ranking import tail_average
+from ebda.rule.ranking import tail_average
+from ebda.typing import FloatArray
 
 HELP = "shrink a column of estimates, with false sign rates and intervals"
 DESCRIPTION = (

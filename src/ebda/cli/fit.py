@@ -10,12 +10,12 @@ from pathlib import Path
 
 import numpy as np
 
-from ebda.classifier import EBClassifier
 from ebda.cli import options as shared
 from ebda.cli.outcome import Fitted, about, record, words
 from ebda.cli.output import put_json
 from ebda.cli.progress import Watched, steps
-from ebda.covariance import COVARIANCES
+from ebda.covariance.base import COVARIANCES
+from ebda.estimators.classifier import EBClassifier
 from ebda.evaluation import cross_validate, evaluate
 from ebda.inputs import Table, match_features, read
 from ebda.inputs.blocks import shown
@@ -24,7 +24,7 @@ from ebda.inputs.matching import by_name
 from ebda.inputs.on_disk import is_large, open_table
 from ebda.inputs.values import medians
 from ebda.priors import PRIORS
-from ebda.shrinkage import SHRINKAGES
+from ebda.rule.shrinkage import SHRINKAGES
 
 HELP = "fit a classifier to a file, with its cross-validated error"
 DESCRIPTION = (

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from ebda import __version__
-from ebda.classifier import EBClassifier
 from ebda.cli import summary
+from ebda.estimators.classifier import EBClassifier
 from ebda.evaluation import Evaluation
 from ebda.inputs import Table
 from ebda.inputs.blocks import counted

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from ebda.arrays import FloatArray
 from ebda.cli import options as shared
 from ebda.cli.output import put_json, put_table, writer_for
 from ebda.inputs import Match, Table, match_features, read
 from ebda.inputs.blocks import counted, shown
 from ebda.inputs.matching import by_name
+from ebda.typing import FloatArray
 
 HELP = "classify new samples with a model file"
 DESCRIPTION = (

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ebda.classifier import EBClassifier
+from ebda.estimators.classifier import EBClassifier
 from ebda.evaluation import Evaluation
-from ebda.selection import Selection
+from ebda.selection.weights import Selection
 
 
 def evaluation_record(evaluation: Evaluation) -> dict[str, Any]:

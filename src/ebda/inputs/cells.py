@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ebda.arrays import FloatArray
 from ebda.inputs.extras import polars
+from ebda.typing import FloatArray
 
 # How people write that there is no number.
 _WORDS = (

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ebda.arrays import FloatArray
 from ebda.inputs.blocks import Annotation, Sheet, counted
 from ebda.inputs.cells import Cells, numbers
 from ebda.inputs.extras import polars
+from ebda.typing import FloatArray
 
 
 @dataclass(frozen=True)

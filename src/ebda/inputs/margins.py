@@ -8,10 +8,10 @@ from itertools import compress
 
 import numpy as np
 
-from ebda.arrays import FloatArray
 from ebda.inputs.blocks import Annotation, Block, Names, Sheet, counted, shown
 from ebda.inputs.cells import numbers
 from ebda.inputs.grid import Known, is_wanted, make_grid
+from ebda.typing import FloatArray
 
 # Names of a first column that holds names of samples even where these are numbers.
 _ID_NAME = re.compile(

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ebda.arrays import FloatArray
 from ebda.inputs import values
 from ebda.inputs.blocks import counted, shown
 from ebda.inputs.table import Table
+from ebda.typing import FloatArray
 
 _SHOWN = 5
 

@@ -185,7 +185,7 @@ def _open_parquet(
     path: Path, target: str | None, layer: str | None, drop: tuple[str, ...]
 ) -> Opened:
     need("pyarrow", "parquet", "reading Parquet in blocks")
-    from ebda.blocks import open_parquet
+    from ebda.data.disk import open_parquet
 
     left_out = [*drop, *([] if target is None else [target])]
     table = open_parquet(path, left_out)

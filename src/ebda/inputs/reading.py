@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ebda.estimators.validation import one_of
 from ebda.inputs import values
 from ebda.inputs.blocks import Block, Names, Sheet, counted, shown
 from ebda.inputs.formats import Format, Reading, find_format
@@ -18,7 +19,6 @@ from ebda.inputs.labels import Labels, as_classes, choose, labelled, load_labels
 from ebda.inputs.names import DUPLICATES, refuse_twice
 from ebda.inputs.orientation import ORIENTATIONS, to_block
 from ebda.inputs.table import Table
-from ebda.validation import one_of
 
 
 def read(

@@ -9,8 +9,8 @@ import numpy.typing as npt
 from scipy import sparse
 from scipy.stats import skew
 
-from ebda.arrays import FloatArray, IntArray
 from ebda.inputs.blocks import counted, shown
+from ebda.typing import FloatArray, IntArray
 
 LOG = "sign(x) log(1 + |x|)"
 IMPUTATIONS = ("median",)

@@ -22,7 +22,7 @@ from ebda.modelfile.errors import FormatError
 # A number for a dimension, and a shape for the values of a posterior.
 Scope = dict[str, Any]
 Shape = tuple[str, ...]
-# Contrasts by features, as `ebda.linear_classifier.squeeze` leaves them.
+# Contrasts by features, as `ebda.estimators.linear_classifier.squeeze` leaves them.
 SQUEEZED: Shape = ("squeezed",)
 # The shape of whatever a posterior is of.
 VALUES: Shape = ("values",)

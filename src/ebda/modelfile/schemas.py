@@ -22,15 +22,13 @@ from ebda.baselines import (
     PseudoInverseLDA,
     ShrunkenCentroids,
 )
-from ebda.calibration import Calibration
-from ebda.classifier import EBClassifier
-from ebda.contrasts import Contrasts
+from ebda.estimators.classifier import EBClassifier
+from ebda.estimators.normal_means import NormalMeans
 from ebda.evaluation import Evaluation
 from ebda.modelfile.fields import SQUEEZED, VALUES, Array, Kind, Labels, Names, Scalar
 from ebda.modelfile.objects import Lengths, Nested, Pairs, Schema, register
-from ebda.moments import ClassMoments
-from ebda.normal_means import NormalMeans
-from ebda.posterior import DiscretePosterior
+from ebda.moments.classwise import ClassMoments
+from ebda.moments.contrasts import Contrasts
 from ebda.priors import (
     NPMLE,
     DirichletProcess,
@@ -43,8 +41,10 @@ from ebda.priors import (
     PointNormalPrior,
 )
 from ebda.priors.kernel import KernelPosterior, KernelPrior
+from ebda.priors.posterior import DiscretePosterior
 from ebda.priors.spike_slab import Masses, SpikeSlabPosterior
-from ebda.selection import Selection
+from ebda.selection.calibration import Calibration
+from ebda.selection.weights import Selection
 
 _POSITIVE = ("finite", "positive")
 _NOT_NEGATIVE = ("finite", "zero or more")
@@ -112,7 +112,7 @@ POSTERIORS = register(
             "z": Array(VALUES),
             "scale": Array(VALUES, _POSITIVE),
             "slope": Array(VALUES),
-            "bend": Array(VALUES),
+            "curvature": Array(VALUES),
         },
     ),
     Schema(

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ebda.priors import DirichletProcess, DiscretePrior, make_prior
-from ebda.priors.contract import PriorFamily
+from ebda.priors.base import PriorFamily
 
 
 class SmallAtomsMerged(PriorFamily):

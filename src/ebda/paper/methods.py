@@ -12,9 +12,9 @@ from typing import Any, Self
 import numpy.typing as npt
 
 from ebda.baselines import FAIR, GreenshteinPark, IndependenceRule, LassoLogistic
-from ebda.classifier import EBClassifier
-from ebda.linear_classifier import LinearClassifier
-from ebda.moments import class_moments
+from ebda.estimators.classifier import EBClassifier
+from ebda.estimators.linear_classifier import LinearClassifier
+from ebda.moments.classwise import class_moments
 from ebda.paper.merged import SmallAtomsMerged
 from ebda.priors import DirichletProcess
 

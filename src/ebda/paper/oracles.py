@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ebda.arrays import FloatArray
 from ebda.baselines import IndependenceRule
-from ebda.contrasts import Contrasts
-from ebda.linear_rule import LinearRule
+from ebda.moments.contrasts import Contrasts
+from ebda.rule.linear_rule import LinearRule
 from ebda.theory import as_covariance
+from ebda.typing import FloatArray
 
 
 class SupportOracle(IndependenceRule):

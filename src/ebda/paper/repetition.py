@@ -11,17 +11,17 @@ from scipy.special import ndtr
 from sklearn.utils import Bunch
 
 from ebda import theory
-from ebda.arrays import FloatArray
 from ebda.baselines import ShrunkenCentroids
-from ebda.classifier import EBClassifier
-from ebda.contrasts import class_contrasts
-from ebda.linear_classifier import LinearClassifier
-from ebda.moments import class_moments
+from ebda.estimators.classifier import EBClassifier
+from ebda.estimators.linear_classifier import LinearClassifier
+from ebda.moments.classwise import class_moments
+from ebda.moments.contrasts import class_contrasts
+from ebda.moments.variance import pooled
 from ebda.paper.methods import classifier
 from ebda.paper.oracles import SupportOracle
 from ebda.paper.studies import N_PER_CLASS, TABLES, VARIANCE, Table
 from ebda.priors import DiscretePrior
-from ebda.variance import pooled
+from ebda.typing import FloatArray
 
 Record = dict[str, Any]
 

@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import binomtest
 
-from ebda.arrays import FloatArray, IntArray
 from ebda.evaluation import Evaluation
 from ebda.plotting.classes import class_place
 from ebda.plotting.display import Display, strip_above
 from ebda.plotting.style import DATA, FIT, QUIET, SMALL, plain
+from ebda.typing import FloatArray, IntArray
 
 # Unless told: so many samples to a bin on average, and so few or many bins.
 _PER_BIN, _FEWEST, _MOST = 15, 5, 10

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ebda.arrays import FloatArray, IntArray
 from ebda.plotting.classes import contrast_name, contrast_row
 from ebda.plotting.display import Display, check_has, legend_above
 from ebda.plotting.labels import label_points
 from ebda.plotting.style import DATA, QUIET, look, plain
-from ebda.posterior import Posterior
-from ebda.ranking import tail_average
+from ebda.priors.posterior import Posterior
+from ebda.rule.ranking import tail_average
+from ebda.typing import FloatArray, IntArray
 
 # What an effect is, in words and from a fitted model, one row a contrast.
 EFFECTS: dict[str, tuple[str, Callable[[Any], FloatArray]]] = {
@@ -43,7 +43,7 @@ class EffectDisplay(Display):
     effect : ndarray of shape (n_features,)
         What the abscissa shows.
     prob_zero, lfsr, q_value : ndarray of shape (n_features,)
-        As in :class:`ebda.ranking.Ranking`.
+        As in :class:`ebda.rule.ranking.Ranking`.
     order : ndarray of int
         Features, the most notable first.
     names : sequence, optional

@@ -14,8 +14,8 @@ from matplotlib.artist import Artist
 from matplotlib.patheffects import withStroke
 from matplotlib.text import Text
 
-from ebda.arrays import FloatArray
 from ebda.plotting.style import INK, QUIET, SMALL, plain
+from ebda.typing import FloatArray
 
 # Distances of a label from its point that are tried, in points, and directions.
 _DISTANCES = (6.0, 12.0, 20.0, 30.0, 42.0, 56.0, 72.0)

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ebda.arrays import FloatArray
 from ebda.plotting.classes import contrast_name, contrast_row
 from ebda.plotting.display import Display, check_has
 from ebda.plotting.style import DATA, FIT, NULL, QUIET
-from ebda.posterior import Prior
+from ebda.priors.posterior import Prior
+from ebda.typing import FloatArray
 
 _MOST_BINS = 200
 # Where values differ in their scale, the density is averaged over so many of them.

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from scipy.stats import norm
 
-from ebda.arrays import FloatArray
 from ebda.evaluation import Evaluation
 from ebda.plotting.display import Display, legend_above, percent
 from ebda.plotting.style import FIT, INK, NULL, SMALL, plain
+from ebda.typing import FloatArray
 
 
 class ErrorByMethodDisplay(Display):

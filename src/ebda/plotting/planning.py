@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib.ticker import NullLocator, ScalarFormatter
 
-from ebda.arrays import FloatArray
 from ebda.plotting.display import Display, check_has, percent
 from ebda.plotting.style import FIT, NULL, PURPLE, QUIET, SPARSE
 from ebda.priors import DiscretePrior
 from ebda.theory import expected_error
+from ebda.typing import FloatArray
 
 _STYLES: dict[str, dict[str, Any]] = {
     "mean": {"color": FIT, "lw": 2.2, "marker": "o"},

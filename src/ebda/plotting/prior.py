@@ -14,13 +14,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import laplace, norm
 
-from ebda.arrays import FloatArray
 from ebda.plotting.display import Display, check_has, strip_above
 from ebda.plotting.labels import label_points
 from ebda.plotting.style import DATA, FIT, NULL, SMALL
-from ebda.posterior import Prior
 from ebda.priors import DiscretePrior, PointLaplacePrior, PointNormalPrior
 from ebda.priors.kernel import KernelPrior
+from ebda.priors.posterior import Prior
+from ebda.typing import FloatArray
 
 _MOST_WRITTEN = 12  # atoms whose weights are written beside them
 _BAR = {

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ebda.arrays import FloatArray, IntArray
 from ebda.evaluation import Evaluation
 from ebda.plotting.classes import class_place
 from ebda.plotting.display import Display, strip_above
 from ebda.plotting.labels import label_points
 from ebda.plotting.style import INK, QUIET, SMALL, look, plain
 from ebda.plotting.swarm import density, grid_around, stack
+from ebda.typing import FloatArray, IntArray
 
 # Heights within a row of unit height: the density above its line, the points below.
 _DENSITY, _POINTS, _LARGEST_STEP = 0.42, 0.40, 0.055

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ebda import shrinkage
-from ebda.arrays import FloatArray
 from ebda.plotting.classes import contrast_row
 from ebda.plotting.display import Display, check_has
 from ebda.plotting.style import FIT, NULL, QUIET, SPARSE
-from ebda.posterior import Prior
+from ebda.priors.posterior import Prior
+from ebda.rule import shrinkage
+from ebda.typing import FloatArray
 
 # Where rules agree they cover each other: wide and light first, narrow and dark last.
 _STYLES: dict[str, dict[str, Any]] = {

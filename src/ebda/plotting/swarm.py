@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.stats import gaussian_kde
 
-from ebda.arrays import FloatArray, IntArray
+from ebda.typing import FloatArray, IntArray
 
 _BINS = 60
 _GRID = 400

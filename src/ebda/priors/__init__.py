@@ -1,7 +1,7 @@
 """Prior families: each turns z into an estimate of the prior of eta.
 
 `PRIORS` is the registry that the `prior` parameter of the estimators names. To add a
-family, write one file with a class that honours :mod:`ebda.priors.contract`, and name
+family, write one file with a class that honours :mod:`ebda.priors.base`, and name
 it here; the conformance test then runs for it.
 """
 
@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ebda.priors.contract import PriorEstimator
-from ebda.priors.dirichlet_process import DirichletProcess
+from ebda.priors.base import PriorEstimator
 from ebda.priors.discrete import DiscretePrior
+from ebda.priors.dp.dirichlet_process import DirichletProcess
 from ebda.priors.fixed import FixedPrior
 from ebda.priors.kernel import Kernel
 from ebda.priors.laplace import PointLaplace, PointLaplacePrior

@@ -12,9 +12,9 @@ from functools import cached_property, reduce
 
 import numpy as np
 
-from ebda import compiled, loops
-from ebda.arrays import FloatArray, IntArray
-from ebda.threads import over_blocks
+from ebda.kernels import compiled, loops
+from ebda.kernels.threads import over_blocks
+from ebda.typing import FloatArray, IntArray
 
 # Fewer values than this are used as they are.
 _MIN_BINNED = 1000
@@ -164,7 +164,7 @@ def _group_equal(z: FloatArray, scale: float) -> Cells:
 def _add_up(
     z: FloatArray, rows: slice, counts: IntArray, totals: IntArray, fast: bool
 ) -> tuple[int, int]:
-    """Add values to their cells: :func:`ebda.loops.cell_sums`."""
+    """Add values to their cells: :func:`ebda.kernels.loops.cell_sums`."""
     if fast:
         loop = compiled.loop(loops.cell_sums)
         settings = _STEP, _WIDTH, _LINEAR, rows.start, rows.stop

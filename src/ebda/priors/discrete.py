@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ebda.arrays import FloatArray
-from ebda.posterior import (
+from ebda.priors.posterior import (
     DiscretePosterior,
     broadcast_scale,
     finite_values,
     weight_blocks,
 )
+from ebda.typing import FloatArray
 
 
 @dataclass(frozen=True, eq=False, init=False)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy.typing as npt
 
-from ebda.posterior import Prior
-from ebda.priors.contract import PriorFamily, check_values
+from ebda.priors.base import PriorFamily, check_values
+from ebda.priors.posterior import Prior
 
 
 class FixedPrior(PriorFamily):

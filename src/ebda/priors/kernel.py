@@ -24,9 +24,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr, ndtri
 
-from ebda.arrays import FloatArray
-from ebda.posterior import broadcast_scale, finite_values
-from ebda.priors.contract import PriorFamily, check_values
+from ebda.priors.base import PriorFamily, check_values
+from ebda.priors.posterior import broadcast_scale, finite_values
+from ebda.typing import FloatArray
 
 # Exact sums for up to this many values: a million kernel evaluations take 10 ms.
 _MAX_EXACT = 1000
@@ -71,8 +71,8 @@ class KernelPrior:
         values = finite_values(z)
         s = broadcast_scale(values, scale)
         inside = np.clip(values / s, self.values[0], self.values[-1])
-        _, slope, bend = self._log_density(inside)
-        return KernelPosterior(values, s, slope, bend)
+        _, slope, curvature = self._log_density(inside)
+        return KernelPosterior(values, s, slope, curvature)
 
     def logpdf(self, z: npt.ArrayLike, scale: npt.ArrayLike = 1.0) -> FloatArray:
         """Log of the kernel estimate of the marginal density."""
@@ -88,8 +88,8 @@ class KernelPrior:
             found = _derivatives(_exact_sums(x, self.values, self.bandwidth), self)
         else:
             found = _interpolated(x, self)
-        log_f, slope, bend = (v.reshape(z.shape) for v in found)
-        return log_f, slope, bend
+        log_f, slope, curvature = (v.reshape(z.shape) for v in found)
+        return log_f, slope, curvature
 
 
 Triple = tuple[FloatArray, FloatArray, FloatArray]
@@ -183,7 +183,7 @@ def _interpolated(x: FloatArray, prior: KernelPrior) -> Triple:
         return _derivatives(_fast_sums(x, prior.values, h), prior)
     nodes = (boxes[:, None] + np.linspace(0, 1, _NODES + 1)) * width
     found = _derivatives(_fast_sums(nodes.ravel(), prior.values, h), prior)
-    log_f, slope, bend = (v.reshape(nodes.shape) for v in found)
+    log_f, slope, curvature = (v.reshape(nodes.shape) for v in found)
     step = width / _NODES
     place = (x - nodes[row, 0]) / step
     left = np.clip(place.astype(np.intp), 0, _NODES - 1)
@@ -200,8 +200,8 @@ def _interpolated(x: FloatArray, prior: KernelPrior) -> Triple:
         curve: FloatArray = v0 + t * rise + t * (1 - t) * (a * (1 - t) + b * t)
         return curve
 
-    b0, b1 = ends(bend)
-    return hermite(log_f, slope), hermite(slope, bend), b0 + t * (b1 - b0)
+    b0, b1 = ends(curvature)
+    return hermite(log_f, slope), hermite(slope, curvature), b0 + t * (b1 - b0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,14 +212,14 @@ class KernelPosterior:
     ----------
     z, scale : ndarray
         Values and their noise scale.
-    slope, bend : ndarray
+    slope, curvature : ndarray
         First and second derivative of log f, in units of the noise.
     """
 
     z: FloatArray
     scale: FloatArray
     slope: FloatArray
-    bend: FloatArray
+    curvature: FloatArray
 
     @cached_property
     def mean(self) -> FloatArray:
@@ -231,7 +231,7 @@ class KernelPosterior:
 
     @cached_property
     def sd(self) -> FloatArray:
-        return self.scale * np.sqrt(np.maximum(1 + self.bend, 0.0))
+        return self.scale * np.sqrt(np.maximum(1 + self.curvature, 0.0))
 
     @cached_property
     def lfsr(self) -> FloatArray:

@@ -31,8 +31,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import nnls
 
-from ebda.arrays import FloatArray
-from ebda.posterior import weight_blocks
+from ebda.priors.posterior import weight_blocks
+from ebda.typing import FloatArray
 
 # Share of the first order gain that a step must reach.
 _ARMIJO = 1e-4

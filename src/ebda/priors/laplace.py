@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import log_ndtr
 
-from ebda.arrays import FloatArray
 from ebda.priors.spike_slab import (
     SpikeSlab,
     SpikeSlabFamily,
     log_density,
     log_mills,
 )
+from ebda.typing import FloatArray
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import log_ndtr
 
-from ebda.arrays import FloatArray
 from ebda.priors.spike_slab import SpikeSlab, SpikeSlabFamily, log_density
+from ebda.typing import FloatArray
 
 
 @dataclass(frozen=True)

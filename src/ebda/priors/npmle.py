@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 
-from ebda.arrays import FloatArray
+from ebda.kernels.threads import one_blas_thread
+from ebda.priors.base import PriorFamily, check_values
 from ebda.priors.cells import group
-from ebda.priors.contract import PriorFamily, check_values
 from ebda.priors.discrete import DiscretePrior
 from ebda.priors.kiefer_wolfowitz import (
     Sample,
@@ -19,7 +19,7 @@ from ebda.priors.kiefer_wolfowitz import (
     maximise,
     occupied_grid,
 )
-from ebda.threads import one_blas_thread
+from ebda.typing import FloatArray
 
 
 class NPMLE(PriorFamily):

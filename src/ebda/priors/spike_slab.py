@@ -28,10 +28,10 @@ import numpy.typing as npt
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import erfcx, log_ndtr, ndtri_exp
 
-from ebda.arrays import FloatArray
-from ebda.posterior import broadcast_scale, finite_values
+from ebda.priors.base import PriorFamily, check_values
 from ebda.priors.cells import Cells, group
-from ebda.priors.contract import PriorFamily, check_values
+from ebda.priors.posterior import broadcast_scale, finite_values
+from ebda.typing import FloatArray
 
 LOG_SQRT_2PI = 0.5 * np.log(2 * np.pi)
 # From here on the moments of a half are taken from their expansion in 1 / u**2: the

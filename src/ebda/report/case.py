@@ -12,10 +12,10 @@ import numpy.typing as npt
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
-from ebda.arrays import FloatArray, IntArray
 from ebda.evaluation import Evaluation, evaluate
-from ebda.ranking import Ranking
 from ebda.report.markup import plain
+from ebda.rule.ranking import Ranking
+from ebda.typing import FloatArray, IntArray
 
 _SPARSE = ["csr", "csc"]
 _NEEDED = ("selection_", "moments_", "prior_", "coef_")

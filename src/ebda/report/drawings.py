@@ -9,11 +9,11 @@ from __future__ import annotations
 import numpy as np
 from scipy.stats import binomtest
 
-from ebda.arrays import FloatArray
 from ebda.evaluation import Evaluation
 from ebda.report.markup import Markup, tag
 from ebda.report.numbers import count, percent
 from ebda.report.scored import Scored
+from ebda.typing import FloatArray
 
 # Colours there are for classes; more classes use them again.
 N_COLOURS = 7

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ebda.arrays import FloatArray, IntArray
-from ebda.contrasts import contrast_weights
-from ebda.ranking import Ranking
+from ebda.moments.contrasts import contrast_weights
 from ebda.report.case import Case
 from ebda.report.markup import embedded_json, plain
 from ebda.report.numbers import packed
-from ebda.shrinkage import SHRINKAGES
+from ebda.rule.ranking import Ranking
+from ebda.rule.shrinkage import SHRINKAGES
+from ebda.typing import FloatArray, IntArray
 
 # Bytes of a page that features may take; drawings, text and script come to 0.3 MB.
 BUDGET = 2_600_000

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ebda.arrays import FloatArray, IntArray
 from ebda.report.drawings import N_COLOURS, histogram_places, label, line, svg
 from ebda.report.markup import Markup, join, tag
 from ebda.report.numbers import MINUS, NBSP, percent
 from ebda.report.scored import Scored
+from ebda.typing import FloatArray, IntArray
 
 # Samples of a class that are drawn: enough for its shape.
 MOST = 400

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ebda.arrays import FloatArray, IntArray
 from ebda.evaluation import Evaluation
-from ebda.linear_rule import log_odds
 from ebda.report.case import Case
+from ebda.rule.linear_rule import log_odds
+from ebda.typing import FloatArray, IntArray
 
 # A sample is doubtful where its most probable class has less than this.
 DOUBT = 0.8

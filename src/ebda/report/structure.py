@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln
 
-from ebda.arrays import FloatArray, IntArray
-from ebda.factors import largest_by_chance
-from ebda.samples import Samples
+from ebda.covariance.factors import largest_by_chance
+from ebda.data.samples import Samples
+from ebda.typing import FloatArray, IntArray
 
 # Factors that are looked at: a batch that matters is among the strongest.
 _FACTORS = 3

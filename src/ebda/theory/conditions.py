@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaln
 
-from ebda.arrays import FloatArray
 from ebda.theory.quadrature import Estimate, panel_rule, switch_points
+from ebda.typing import FloatArray
 
 # Where the threshold is looked for, and the shells beyond in which the tail is summed.
 _Z_MAX = 64.0

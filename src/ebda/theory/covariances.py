@@ -26,7 +26,7 @@ from scipy.optimize import brentq
 from scipy.signal import lfilter
 from scipy.sparse.linalg import eigsh
 
-from ebda.arrays import FloatArray
+from ebda.typing import FloatArray
 
 # Up to this size all eigenvalues of a matrix cost less than a start of Lanczos is
 # worth; beyond it the largest one alone is sought.

@@ -27,10 +27,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import minimize_scalar
 
-from ebda import shrinkage
-from ebda.arrays import FloatArray
-from ebda.posterior import DiscretePosterior, Posterior
+from ebda.priors.posterior import DiscretePosterior, Posterior
+from ebda.rule import shrinkage
 from ebda.theory.quadrature import panel_rule, switch_points
+from ebda.typing import FloatArray
 
 ComplexArray = npt.NDArray[np.complex128]
 

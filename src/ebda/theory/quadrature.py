@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from ebda.arrays import FloatArray
+from ebda.typing import FloatArray
 
 Estimate = Callable[[FloatArray], FloatArray]
 

@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
 
-from ebda.arrays import FloatArray
 from ebda.theory.covariances import Covariance, as_covariance
+from ebda.typing import FloatArray
 
 
 def error_rates(

@@ -1,0 +1,146 @@
+"""Common factors within the classes, without choosing their number.
+
+The residuals within the classes, each feature over its standard deviation, have the
+correlation matrix ``L L' + Psi`` with a few columns in L: batches, cell types, the
+general state of a sample. With p features and f degrees of freedom the eigenvalues of
+the sample correlation are spread over the bulk that ends at ``(1 + sqrt(gamma))^2``,
+``gamma = p / f``, even where there are no factors. In the spiked model (Baik and
+Silverstein 2006, Paul 2007) an eigenvalue lambda beyond it comes from a factor of
+strength l with
+
+    lambda = (1 + l)(1 + gamma / l),
+
+and the sample eigenvector has the squared cosine
+
+    c^2 = (1 - gamma / l^2) / (1 + gamma / l)
+
+with the factor's direction. The loading is the eigenvector times ``sqrt(l c^2)``: as
+strong as the factor, as far as its direction is known. That shrinkage is what makes a
+number of factors needless. A factor counts where its eigenvalue is beyond what chance
+reaches once in a hundred data sets (Tracy and Widom's law for the largest).
+
+Everything comes from the n x n Gram matrix of the residuals: O(n^2 p), and never a
+p x p matrix. It is a second pass over the data, not a sketch, because the samples that
+the method is for are few, and because a sketch of the features would blur just the
+small eigenvectors that matter when p is large.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import eigh
+
+from ebda.data.samples import Samples
+from ebda.kernels.threads import one_blas_thread
+from ebda.typing import FloatArray
+
+# The 99 % point of Tracy and Widom's law of order one.
+_TRACY_WIDOM_99 = 2.0234
+# No feature is taken to be explained beyond this: its weight grows 20-fold at most.
+_LEAST_SPECIFIC = 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class Factors:
+    """Loadings of the common factors, in units of the standard deviations.
+
+    Parameters
+    ----------
+    loadings : ndarray of shape (n_features, n_factors)
+        L.
+    specific : ndarray of shape (n_features,)
+        Psi: what the factors leave of the unit variance of each feature.
+    """
+
+    loadings: FloatArray
+    specific: FloatArray
+
+    @property
+    def n_factors(self) -> int:
+        return int(self.loadings.shape[1])
+
+
+def largest_by_chance(df: float, p: int) -> float:
+    """99 % point of the largest eigenvalue without factors (Johnstone and Ma 2012).
+
+    >>> float(round(largest_by_chance(48, 10_000) / (1 + np.sqrt(10_000 / 48)) ** 2, 3))
+    1.009
+    """
+    a, b = np.sqrt(max(df - 0.5, 0.5)), np.sqrt(max(p - 0.5, 0.5))
+    centre, scale = (a + b) ** 2, (a + b) * (1 / a + 1 / b) ** (1 / 3)
+    return float((centre + _TRACY_WIDOM_99 * scale) / df)
+
+
+def spike_strength(
+    eigenvalue: FloatArray, gamma: float
+) -> tuple[FloatArray, FloatArray]:
+    """l and c^2 of sample eigenvalues beyond the bulk.
+
+    >>> l, c2 = spike_strength(np.array([(1 + 50.0) * (1 + 80 / 50.0)]), 80.0)
+    >>> l, c2.round(3)
+    (array([50.]), array([0.372]))
+    """
+    b = eigenvalue - 1 - gamma
+    strength = (b + np.sqrt(np.maximum(b * b - 4 * gamma, 0.0))) / 2
+    cosine2 = (1 - gamma / strength**2) / (1 + gamma / strength)
+    return strength, np.maximum(cosine2, 0.0)
+
+
+def common_factors(
+    samples: Samples, means: FloatArray, variance: FloatArray, n_varying: int
+) -> Factors | None:
+    """The factors of the residuals of `samples`, or None where there are none.
+
+    Parameters
+    ----------
+    samples : Samples
+        Rows to learn them from.
+    means : ndarray of shape (n_classes, n_features)
+        Class means, which the residuals are taken from.
+    variance : ndarray of shape (n_features,)
+        Variances within the classes.
+    n_varying : int
+        Number of features that are not constant.
+    """
+    scale = np.sqrt(variance)
+    p = n_varying
+    root = np.sqrt(samples.weight)
+    gram = samples.gram(means, scale)
+    df = _centre(gram, samples, root)
+    if df <= 0:
+        return None
+    gram /= df
+    # Only those beyond the edge, and in the place of the matrix.
+    edge = largest_by_chance(df, p)
+    # On one thread: its many small steps wait for each other on several, and took
+    # twenty times as long beside other work.
+    with one_blas_thread():
+        eigenvalue, vectors = eigh(
+            gram, overwrite_a=True, check_finite=False, subset_by_value=(edge, np.inf)
+        )
+    if not eigenvalue.size:
+        return None
+    eigenvalue, vectors = eigenvalue[::-1], vectors[:, ::-1]
+    strength, cosine2 = spike_strength(eigenvalue, p / df)
+    size = np.sqrt(strength * cosine2 / (eigenvalue * df))
+    combine = root[:, None] * vectors * size
+    loadings = samples.loadings(means, scale, combine)
+    specific = 1 - np.einsum("jk,jk->j", loadings, loadings)
+    return Factors(loadings, np.maximum(specific, _LEAST_SPECIFIC))
+
+
+def _centre(gram: FloatArray, samples: Samples, root: FloatArray) -> float:
+    """Take the classes' own means out of the Gram matrix; degrees of freedom left.
+
+    They are zero already where `samples` are all the samples that the means are of.
+    """
+    df = float(samples.weight.sum())
+    for k in np.unique(samples.codes):
+        member = np.where(samples.codes == k, root, 0.0)
+        total = member @ member
+        gram -= np.outer(member, member @ gram) / total
+        gram -= np.outer(gram @ member, member) / total
+        df -= 1
+    return df

@@ -1,0 +1,119 @@
+"""One pass over a store: moments and the rows to be kept, or scores."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ebda.data.disk.kept import Kept, keep_rows
+from ebda.data.disk.prefetch import prefetched
+from ebda.data.disk.source import Source
+from ebda.data.finite import check_block
+from ebda.data.samples import Samples
+from ebda.kernels.scores import scores
+from ebda.moments.classwise import ClassMoments, class_moments
+from ebda.typing import FloatArray, IntArray
+
+
+class MomentSum:
+    """Moments of blocks that come in any order, merged in place.
+
+    Parameters
+    ----------
+    n_classes, n_features : int
+        Numbers of classes and of features.
+
+    Examples
+    --------
+    >>> total = MomentSum(2, 1)
+    >>> for rows, codes in ([[1.0], [3.0]], [0, 1]), ([[5.0], [5.0]], [0, 1]):
+    ...     total.add(slice(0, 1), class_moments(np.array(rows), codes, 2))
+    >>> total.moments().means.tolist()
+    [[3.0], [4.0]]
+    """
+
+    def __init__(self, n_classes: int, n_features: int) -> None:
+        empty = ClassMoments.empty(n_classes, n_features)
+        self.means, self.squares = empty.means, empty.centred_squares
+        self.counts: dict[int, FloatArray] = {}
+
+    def add(self, cols: slice, part: ClassMoments) -> None:
+        """Merge the moments of more rows into those of some columns."""
+        before = self.counts.get(cols.start)
+        if before is not None:
+            means, squares = self.means[:, cols], self.squares[:, cols]
+            part = ClassMoments(before, means, squares).merge(part)
+        self.means[:, cols] = part.means
+        self.squares[:, cols] = part.centred_squares
+        self.counts[cols.start] = part.counts
+
+    def moments(self) -> ClassMoments:
+        """All that was added."""
+        return ClassMoments(next(iter(self.counts.values())), self.means, self.squares)
+
+
+@dataclass(frozen=True, eq=False)
+class BlockedData:
+    """A store as the classifiers see it (:class:`ebda.data.protocols.Data`)."""
+
+    source: Source
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.source.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.source.dtype
+
+    @property
+    def names(self) -> npt.NDArray[Any] | None:
+        return self.source.names
+
+    def summarise(
+        self,
+        codes: IntArray,
+        n_classes: int,
+        weight: FloatArray | None,
+        keep: bool,
+        first: int = 0,
+    ) -> tuple[ClassMoments, Samples | None]:
+        """Moments of all rows; and, if they are to be kept, the samples."""
+        total = MomentSum(n_classes, self.shape[1])
+        samples = Samples.of(None, codes, weight, first) if keep else None
+        reference = self.source.reference(len(samples)) if samples else None
+        kept: Kept | None = None
+        for block, values in prefetched(self.source, self.source.plan()):
+            rows = block.rows
+            part_weight = None if weight is None else weight[rows]
+            part = class_moments(values, codes[rows], n_classes, part_weight)
+            check_block(part.means, values, rows.start, block.cols.start)
+            total.add(block.cols, part)
+            if samples is not None and reference is None:
+                kept = kept or keep_rows(self.source, samples.rows, values)
+                kept.add(block, values)
+        if samples is not None and reference is not None:
+            samples = replace(samples, X=reference)
+        elif samples is not None and kept is not None:
+            samples = samples.moved_to(kept.array())
+        return total.moments(), samples
+
+    def scores(self, coef: FloatArray, intercept: FloatArray) -> FloatArray:
+        """``X @ coef.T + intercept``."""
+        out = np.zeros((self.shape[0], len(coef)))
+        nothing = np.zeros(len(coef))
+        for block, values in prefetched(self.source, self.source.plan()):
+            with np.errstate(invalid="ignore", over="ignore"):
+                part = scores(values, coef[:, block.cols], nothing)
+            check_block(part, values, block.rows.start, block.cols.start)
+            out[block.rows] += part
+        out += intercept
+        return out
+
+    def job_context(self) -> AbstractContextManager[Any]:
+        """As joblib has it: blocks are read by this process."""
+        return nullcontext()

@@ -1,0 +1,126 @@
+"""Arrays that are sliced as NumPy slices: memory maps, Zarr, HDF5, sparse AnnData."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ebda.data.disk import source
+from ebda.data.disk.source import Block, grid, in_two_dimensions, run_chunk
+from ebda.data.pages import release
+
+# Bytes of a row that a tile of columns should have at least, to be read from a map
+# that is stored by rows; a tile has half a million values (:mod:`ebda.data.samples`).
+_LEAST_RUN = 1 << 14
+_TILE_ELEMENTS = 1 << 19
+
+
+@dataclass(frozen=True, eq=False)
+class MemoryMap:
+    """A ``numpy.memmap``, by rows or by columns."""
+
+    X: Any
+    names: npt.NDArray[Any] | None = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return in_two_dimensions(self.X.shape, "the memory map")
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        dtype: np.dtype[Any] = self.X.dtype
+        return dtype
+
+    @property
+    def _by_column(self) -> bool:
+        return bool(abs(self.X.strides[0]) < abs(self.X.strides[1]))
+
+    def plan(self) -> list[Block]:
+        chunk = run_chunk(self.shape, self.dtype.itemsize, self._by_column)
+        return grid(self.shape, self.dtype.itemsize, chunk, self._by_column)
+
+    def read(self, block: Block) -> npt.NDArray[Any]:
+        values = np.array(self.X[block.rows, block.cols])
+        release(self.X)
+        return values
+
+    def reference(self, n_rows: int) -> Any | None:
+        run = _TILE_ELEMENTS // max(n_rows, 1) * self.dtype.itemsize
+        return self.X if self._by_column or run >= _LEAST_RUN else None
+
+
+@dataclass(frozen=True, eq=False)
+class ChunkedArray:
+    """A ``zarr.Array`` or an ``h5py.Dataset``."""
+
+    X: Any
+    names: npt.NDArray[Any] | None = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return in_two_dimensions(self.X.shape, f"the {type(self.X).__name__}")
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        dtype: np.dtype[Any] = self.X.dtype
+        return dtype
+
+    def plan(self) -> list[Block]:
+        # The chunks of a Zarr shard are stored in one object.
+        chunk = getattr(self.X, "shards", None) or self.X.chunks
+        if chunk is None:
+            chunk = run_chunk(self.shape, self.dtype.itemsize, by_column=False)
+        return grid(self.shape, self.dtype.itemsize, chunk, by_column=False)
+
+    def read(self, block: Block) -> npt.NDArray[Any]:
+        return np.asarray(self.X[block.rows, block.cols])
+
+    def reference(self, n_rows: int) -> None:
+        """None: what is read a dozen times should be decompressed once."""
+        return
+
+
+@dataclass(frozen=True, eq=False)
+class SparseOnDisk:
+    """A sparse ``AnnData.X`` in backed mode, CSR or CSC."""
+
+    X: Any
+    names: npt.NDArray[Any] | None = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return in_two_dimensions(self.X.shape, "the sparse dataset")
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        dtype: np.dtype[Any] = self.X.dtype
+        return dtype
+
+    def plan(self) -> list[Block]:
+        """Runs of rows, or of columns, with about so many bytes as other blocks."""
+        n, p = self.shape
+        indptr = np.asarray(self.X.group["indptr"][:], dtype=np.int64)
+        # A value and the number of its row or column.
+        most = source.LIMIT // (self.dtype.itemsize + 8)
+        cuts = [0]
+        while cuts[-1] < len(indptr) - 1:
+            target = indptr[cuts[-1]] + most
+            stop = int(np.searchsorted(indptr, target, side="right")) - 1
+            cuts.append(max(stop, cuts[-1] + 1))
+        runs = [slice(a, b) for a, b in pairwise(cuts)]
+        if self.X.format == "csc":
+            return [Block(slice(0, n), cols) for cols in runs]
+        return [Block(rows, slice(0, p)) for rows in runs]
+
+    def read(self, block: Block) -> Any:
+        if self.X.format == "csc":
+            return self.X[:, block.cols]
+        return self.X[block.rows]
+
+    def reference(self, n_rows: int) -> None:
+        """None: rows that are kept fit in memory, being sparse."""
+        return

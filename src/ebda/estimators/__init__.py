@@ -1,0 +1,1 @@
+"""The estimators: thin shells around the steps, at home in scikit-learn."""

@@ -1,0 +1,244 @@
+"""What all linear classifiers of the package share: input, scores, probabilities.
+
+:class:`LinearClassifier` predicts from ``coef_`` and ``intercept_``, however they were
+found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import (
+    BaseEstimator,
+    ClassifierMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+)
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+
+from ebda.data.memory import InMemory
+from ebda.data.opening import as_data
+from ebda.data.protocols import Data
+from ebda.estimators import validation
+from ebda.moments.classwise import ClassMoments, class_moments
+from ebda.selection.calibration import Calibration
+from ebda.typing import FloatArray
+
+_SPARSE = ["csr", "csc"]
+
+
+class LinearClassifier(
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, BaseEstimator
+):
+    """Predicts from ``classes_``, ``coef_`` and ``intercept_``; `fit` is to add."""
+
+    classes_: npt.NDArray[Any]
+    coef_: FloatArray
+    intercept_: FloatArray
+    _accepts_sparse = True
+    _many_classes = True
+
+    def _validate(self, X: Any, y: Any, reset: bool) -> tuple[Any, npt.NDArray[Any]]:
+        validation.check_feature_names(X)
+        if y is not None:
+            validation.check_labels_present(y)
+        # Finiteness is read off what X is summed to: no pass over X for it alone.
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            reset=reset,
+            accept_sparse=_SPARSE if self._accepts_sparse else False,
+            dtype="numeric",
+            ensure_all_finite=False,
+            y_numeric=False,
+        )
+        return X, column_or_1d(y, warn=True)
+
+    def _read(
+        self, X: Any, y: Any
+    ) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[np.intp], ClassMoments]:
+        """Checked data, classes, codes and moments, for rules that need X itself."""
+        X, y = self._validate(X, y, reset=True)
+        classes, codes = validation.encode_labels(y)
+        validation.several_classes(classes)
+        if not self._many_classes:
+            validation.two_classes(classes)
+        moments = class_moments(X, codes, len(classes))
+        validation.check_finite_moments(moments, X, self._names())
+        if len(codes) <= len(classes):
+            raise ValueError(
+                f"{len(codes)} samples of {len(classes)} classes tell no variance; "
+                "more samples than classes are needed"
+            )
+        if not moments.centred_squares.any():
+            raise ValueError("the features do not vary within the classes")
+        return X, classes, codes, moments
+
+    def _open(self, X: Any, y: Any, reset: bool) -> tuple[Data, npt.NDArray[Any]]:
+        """X wherever it is, and the labels, checked."""
+        data = as_data(X)
+        if data is None:
+            X, y = self._validate(X, y, reset)
+            return InMemory(X), y
+        validation.check_header(self, data, reset)
+        return data, validation.check_labels_of(y, data.shape[0])
+
+    def _names(self) -> npt.NDArray[Any] | None:
+        return getattr(self, "feature_names_in_", None)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "coef_")
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.coef_)
+
+    def _scores(self, X: Any) -> Any:
+        """Scores; a lazy array for a Dask array, else an ndarray."""
+        check_is_fitted(self)
+        data = as_data(X)
+        if data is None:
+            data = InMemory(self._validate_samples(X))
+        else:
+            validation.check_header(self, data, reset=False)
+        with validation.naming(self._names()):
+            score = data.scores(self.coef_, self.intercept_)
+        if isinstance(score, np.ndarray):
+            validation.check_finite_scores(score, data, self._names())
+        return score
+
+    def _validate_samples(self, X: Any) -> Any:
+        validation.check_feature_names(X)
+        return validate_data(
+            self,
+            X,
+            reset=False,
+            accept_sparse=_SPARSE if self._accepts_sparse else False,
+            dtype="numeric",
+            ensure_all_finite=False,
+        )
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Scores: one a sample for two classes, else one a class and sample.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Samples.
+        """
+        score: FloatArray = self._scores(X)
+        return score[:, 0] if score.shape[1] == 1 else score
+
+    def transform(self, X: Any) -> FloatArray:
+        """The same scores as columns, to use the rule as a projection.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Samples.
+        """
+        score: FloatArray = self._scores(X)
+        return score
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Most probable class of each sample.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Samples.
+        """
+        score = self._scores(X)
+        function = partial(label_of, classes=self.classes_)
+        labels: npt.NDArray[Any] = of_scores(function, score, None, self.classes_.dtype)
+        return labels
+
+    def _calibration(self) -> Calibration:
+        """From scores to probabilities; scores are log-odds where not said else."""
+        return getattr(self, "calibration_", None) or Calibration.none()
+
+    def predict_log_proba(self, X: Any) -> FloatArray:
+        """Log probability of each class; finite however far a sample lies.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Samples.
+        """
+        score = self._scores(X)
+        function, width = self._calibration().log_probabilities, len(self.classes_)
+        logarithms: FloatArray = of_scores(function, score, width, np.float64)
+        return logarithms
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Probability of each class, as the model has it.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Samples.
+        """
+        return np.exp(self.predict_log_proba(X))
+
+    def to_onnx(self, dtype: npt.DTypeLike = np.float32) -> Any:
+        """The fitted rule as an ONNX model (:func:`ebda.to_onnx`).
+
+        Parameters
+        ----------
+        dtype : {float32, float64}
+            Type of the input and of the probabilities.
+        """
+        from ebda.estimators.onnx import to_onnx
+
+        return to_onnx(self, dtype)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self._accepts_sparse
+        tags.classifier_tags.multi_class = self._many_classes
+        return tags
+
+
+def label_of(score: FloatArray, classes: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The class with the largest score, or the sign of the one score of two.
+
+    >>> label_of(np.array([[-1.0], [2.0]]), np.array(["a", "b"])).tolist()
+    ['a', 'b']
+    """
+    if score.shape[1] == 1:
+        place = (score[:, 0] > 0).astype(np.intp)
+    else:
+        place = score.argmax(axis=1)
+    labels: npt.NDArray[Any] = classes[place]
+    return labels
+
+
+def of_scores(
+    function: Callable[[FloatArray], npt.NDArray[Any]],
+    score: Any,
+    width: int | None,
+    dtype: Any,
+) -> Any:
+    """A function of the scores, now or when a lazy array of them is computed.
+
+    Parameters
+    ----------
+    function : callable
+        From the scores of some samples to a row or a value for each.
+    score : ndarray or dask.array.Array
+        Scores.
+    width : int or None
+        Columns of the result; None for a vector.
+    dtype : dtype
+        Type of the result.
+    """
+    if isinstance(score, np.ndarray):
+        return function(score)
+    from ebda.data.dask.arrays import map_rows
+
+    return map_rows(function, score, width, dtype)

@@ -1,0 +1,336 @@
+"""Checks at the public door, with messages that name the place and the way out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d, validate_data
+
+from ebda.data.finite import NonFiniteError
+from ebda.data.memory import InMemory
+from ebda.data.protocols import Data
+from ebda.kernels.threads import over_blocks
+from ebda.moments.classwise import ClassMoments
+from ebda.typing import FloatArray
+
+_SHOWN = 5
+# Squares of deviations below this underflow.
+_SMALLEST = 1e-150
+# Sums of squares up to this can be added up.
+_LARGEST = 1e300
+
+
+def one_of(name: str, value: Any, known: Iterable[str]) -> None:
+    """Refuse a parameter value that no registry knows."""
+    names = list(known)
+    if value not in names:
+        raise ValueError(f"{name} must be one of {names}, got {value!r}")
+
+
+def _is_missing(label: Any) -> bool:
+    try:
+        return label is None or bool(label != label)  # NaN differs from itself
+    except TypeError:
+        return True  # pandas' NA says neither yes nor no
+
+
+def check_labels_present(y: Any) -> None:
+    """Refuse missing labels with their row, before a conversion hides them."""
+    labels = np.asarray(y)
+    if labels.dtype.kind in "iubSU":
+        return
+    missing = [i for i, label in enumerate(labels.ravel()) if _is_missing(label)]
+    if missing:
+        raise ValueError(
+            f"y has {len(missing)} missing label(s), the first in row {missing[0]}; "
+            "remove these samples (y contains NaN)"
+        )
+
+
+def encode_labels(
+    y: npt.NDArray[Any], classes: npt.NDArray[Any] | None = None
+) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp]]:
+    """Sorted classes, and the place of each label among them.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n_samples,)
+        Labels of any sortable type.
+    classes : ndarray, optional
+        Known classes; a label outside is an error.
+    """
+    try:
+        found, codes = np.unique(y, return_inverse=True)
+    except TypeError:
+        kinds = sorted({type(v).__name__ for v in y.tolist()})
+        raise ValueError(
+            f"y mixes labels that cannot be compared ({', '.join(kinds)}); "
+            "convert them to one type"
+        ) from None
+    check_classification_targets(y)
+    if classes is None:
+        return found, codes
+    unknown = found[~np.isin(found, classes)]
+    if unknown.size:
+        raise ValueError(
+            f"y has labels that are not in classes: {unknown[:_SHOWN].tolist()}"
+        )
+    return classes, np.searchsorted(classes, found)[codes]
+
+
+def several_classes(classes: npt.NDArray[Any]) -> None:
+    """Refuse labels of one class."""
+    if len(classes) < 2:
+        raise ValueError(
+            f"y has one class only ({classes[0]!r}); a classifier needs two"
+        )
+
+
+def two_classes(classes: npt.NDArray[Any]) -> None:
+    """Refuse more classes than two."""
+    several_classes(classes)
+    if len(classes) > 2:
+        raise ValueError(
+            f"Only binary classification is supported: y has {len(classes)} classes"
+        )
+
+
+def check_feature_names(X: Any) -> None:
+    """Refuse a table with two columns of one name: features are found by name."""
+    columns = getattr(X, "columns", None)
+    if columns is not None:
+        _refuse_duplicates(columns)
+
+
+def _refuse_duplicates(columns: Any) -> None:
+    if len(set(columns)) == len(columns):
+        return
+    counts = Counter(columns)
+    twice = [f"{str(name)!r} ({n} times)" for name, n in counts.items() if n > 1]
+    raise ValueError(
+        f"X has duplicated feature names: {', '.join(twice[:_SHOWN])}"
+        + (f" and {len(twice) - _SHOWN} more" if len(twice) > _SHOWN else "")
+        + "; rename them, or give the values alone (X.to_numpy())"
+    )
+
+
+def check_header(estimator: Any, data: Data, reset: bool) -> None:
+    """Number and names of the features of data that scikit-learn does not know.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Gets ``n_features_in_`` and ``feature_names_in_``, or has them to compare with.
+    data : Data
+        What was given as X.
+    reset : bool
+        Whether this is the first data.
+    """
+    n, p = data.shape
+    if n < 1 or p < 1:
+        raise ValueError(f"X has {n} sample(s) and {p} feature(s); it needs some")
+    if data.dtype.kind not in "biuf":
+        raise ValueError(f"X has values of type {data.dtype}, which are no numbers")
+    names = data.names
+    if names is not None and not all(isinstance(name, str) for name in names):
+        names = None  # as scikit-learn has it for tables
+    known = getattr(estimator, "feature_names_in_", None)
+    if names is None or (known is None and not reset):
+        # Nothing but a shape: counts features, and warns where names are missing.
+        shape = np.broadcast_to(np.float64(0), (n, p))
+        validate_data(estimator, shape, reset=reset, skip_check_array=True)
+        return
+    _refuse_duplicates(names)
+    if reset or known is None:
+        estimator.n_features_in_, estimator.feature_names_in_ = p, names
+        return
+    if not np.array_equal(names, known):
+        here, there = set(names), set(known)
+        strange = [*sorted(here - there), *sorted(there - here)][:_SHOWN]
+        raise ValueError(
+            "the features of X are not those of the fit: "
+            + (f"{strange} are in one only" if strange else "their order differs")
+            + "; select them by name"
+        )
+
+
+def check_labels_of(y: Any, n: int) -> npt.NDArray[Any]:
+    """Labels for data that scikit-learn does not know: one for each sample."""
+    labels = y.compute() if hasattr(y, "dask") else y
+    check_labels_present(labels)
+    labels = column_or_1d(labels, warn=True)
+    if len(labels) != n:
+        raise ValueError(
+            f"X has {n} samples but y has {len(labels)} labels; give one for each"
+        )
+    return np.asarray(labels)
+
+
+def describe_columns(
+    columns: npt.NDArray[np.intp], names: npt.NDArray[Any] | None
+) -> str:
+    """Columns by number, and by name where they have one."""
+    shown = [
+        f"{j}" if names is None else f"{j} ({str(names[j])!r})"
+        for j in columns[:_SHOWN]
+    ]
+    more = len(columns) - len(shown)
+    noun = "column" if len(columns) == 1 else "columns"
+    return f"{noun} {', '.join(shown)}" + (f" and {more} more" if more else "")
+
+
+def check_finite_moments(
+    moments: ClassMoments, X: Any, names: npt.NDArray[Any] | None
+) -> None:
+    """Find NaN and infinity in X through its moments, without a pass of their own.
+
+    X is None where its values were looked at block by block.
+    """
+    means, squares = moments.means, moments.centred_squares
+
+    def sound(cols: slice) -> bool:
+        # Squares about a mean that is not finite are not finite: they are NaN, which
+        # is the least and the most of all, or infinite.
+        some = squares[:, cols]
+        if not some.max() < _LARGEST:
+            return False
+        return bool(some.min(axis=1).max() > 0 or some.sum(axis=0).min() > 0)
+
+    if all(over_blocks(sound, means.shape[1], long=True)):
+        return
+    bad = ~np.isfinite(moments.means).all(axis=0)
+    if bad.any() and X is not None:
+        _raise_non_finite(X, np.flatnonzero(bad), names)
+    bad |= ~np.isfinite(moments.centred_squares).all(axis=0)
+    if bad.any():
+        where = describe_columns(np.flatnonzero(bad), names)
+        raise ValueError(
+            f"X has values too large for their squares in {where}; "
+            "divide these features by a constant"
+        )
+    size = np.abs(moments.means).max(axis=0)
+    bad = (size > 0) & (size < _SMALLEST) & ~moments.centred_squares.any(axis=0)
+    if bad.any():
+        where = describe_columns(np.flatnonzero(bad), names)
+        raise ValueError(
+            f"X has values too small for their squares in {where}; "
+            "multiply these features by a constant"
+        )
+
+
+def check_finite_scores(
+    score: FloatArray, data: Data, names: npt.NDArray[Any] | None
+) -> None:
+    """Find NaN and infinity in X through the scores: a product keeps them.
+
+    Data that is not in memory was looked at block by block.
+    """
+    bad = np.flatnonzero(~np.isfinite(score).all(axis=1))
+    if not bad.size:
+        return
+    if isinstance(data, InMemory):
+        rows = data.X[bad]
+        values = rows.tocoo() if sparse.issparse(rows) else rows
+        stored = values.data if sparse.issparse(rows) else values
+        broken = ~np.isfinite(stored)
+        if broken.any():
+            at = values.col[broken] if sparse.issparse(rows) else broken.nonzero()[1]
+            _raise_non_finite(data.X, np.unique(at), names)
+    raise ValueError(f"the score of row {bad[0]} overflows; are its values in range?")
+
+
+def _raise_non_finite(
+    X: Any, columns: npt.NDArray[np.intp], names: npt.NDArray[Any] | None
+) -> None:
+    column = X[:, [columns[0]]]
+    values = column.toarray() if sparse.issparse(column) else column
+    rows = np.flatnonzero(~np.isfinite(values[:, 0]))
+    if not rows.size:
+        return  # their sum overflows
+    kind = "NaN" if np.isnan(values[rows[0], 0]) else "infinity"
+    raise non_finite(columns, int(rows[0]), kind, names)
+
+
+@contextmanager
+def naming(names: npt.NDArray[Any] | None) -> Iterator[None]:
+    """Say the name of a column with NaN or infinity, where it was found in a block."""
+    try:
+        yield
+    except NonFiniteError as error:
+        columns = np.array(error.columns)
+        raise non_finite(columns, error.row, error.kind, names) from None
+
+
+def non_finite(
+    columns: npt.NDArray[np.intp],
+    row: int,
+    kind: str,
+    names: npt.NDArray[Any] | None,
+) -> ValueError:
+    """The error for NaN and infinity in X."""
+    return ValueError(
+        f"X contains NaN or infinity in {describe_columns(columns, names)} "
+        f"(the first is {kind} in row {row}); impute or remove them"
+    )
+
+
+def check_sample_weight(weight: npt.ArrayLike | None, n: int) -> FloatArray | None:
+    """Frequency weights: one number for each sample, finite and not negative."""
+    if weight is None:
+        return None
+    w = np.asarray(weight, dtype=np.float64)
+    if w.ndim == 0:
+        w = np.full(n, float(w))
+    if w.shape != (n,):
+        raise ValueError(
+            f"sample_weight has shape {w.shape}, but X has {n} samples: "
+            "give one weight for each"
+        )
+    bad = np.flatnonzero(~(np.isfinite(w) & (w >= 0)))
+    if bad.size:
+        raise ValueError(
+            f"sample_weight must be finite and not negative; row {bad[0]} has "
+            f"{w[bad[0]]}"
+        )
+    if not w.any():
+        raise ValueError("sample_weight is zero for every sample")
+    return w
+
+
+def class_prior(priors: Any, counts: FloatArray) -> FloatArray:
+    """Class probabilities from the `priors` parameter.
+
+    >>> class_prior("uniform", np.array([1.0, 3.0])).tolist()
+    [0.5, 0.5]
+    >>> class_prior(None, np.array([1.0, 3.0])).tolist()
+    [0.25, 0.75]
+    """
+    if priors is None or (isinstance(priors, str) and priors == "empirical"):
+        empirical: FloatArray = counts / counts.sum()
+        return empirical
+    if isinstance(priors, str):
+        one_of("priors", priors, ["empirical", "uniform"])
+        return np.full(len(counts), 1 / len(counts))
+    try:
+        given = np.asarray(priors, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(
+            "priors must be 'empirical', 'uniform' or a list of probabilities in the "
+            f"order of the classes, got {priors!r}"
+        ) from None
+    if given.shape != counts.shape:
+        raise ValueError(
+            f"priors must have one probability for each of the {len(counts)} classes, "
+            f"got shape {given.shape}"
+        )
+    if not ((given > 0).all() and abs(given.sum() - 1) < 1e-6):
+        raise ValueError(f"priors must be positive and sum to 1, got {given.tolist()}")
+    share: FloatArray = given / given.sum()
+    return share

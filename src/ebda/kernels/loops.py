@@ -1,0 +1,271 @@
+"""The loops that are compiled where that is worth it (:mod:`ebda.kernels.compiled`).
+
+Plain functions in the part of Python that Numba knows. Each does what a few NumPy
+operations do elsewhere, in the same order or in whole numbers, so that both give the
+same bits; but reads and writes its arrays once, and without the interpreter's lock.
+They work on the columns ``left:right``, and write where they are told. What a processor
+can do for several numbers at a time is a loop of its own, over a slice from its first
+entry; places are unsigned, for negative ones would have to be looked for.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ebda.typing import FloatArray, IntArray
+
+# Columns that several passes are made over while they are in the first cache.
+_TILE = 1024
+# Without its sign a float64 is ordered as the whole number that its bits are, and a
+# processor compares several of those at a time.
+_WITHOUT_SIGN = np.int64(0x7FFFFFFFFFFFFFFF)
+
+
+def class_sums(
+    X: npt.NDArray[Any],
+    rows: IntArray,
+    bounds: IntArray,
+    left: int,
+    right: int,
+    width: int,
+    means: FloatArray,
+    squares: FloatArray,
+) -> None:
+    """Means and centred sums of squares, `width` columns at a time.
+
+    Class k are the rows ``rows[bounds[k]:bounds[k + 1]]`` of X.
+    """
+    mean, rest, square = np.empty(width), np.empty(width), np.empty(width)
+    for start in range(left, right, width):
+        w = min(width, right - start)
+        for k in range(len(bounds) - 1):
+            n = bounds[k + 1] - bounds[k]
+            if n == 0:
+                continue
+            for j in range(w):
+                mean[j] = 0.0
+            for i in range(bounds[k], bounds[k + 1]):
+                row = X[rows[i], start : start + w]
+                for j in range(w):
+                    mean[j] += row[j]
+            for j in range(w):
+                mean[j] /= n
+                rest[j] = 0.0
+                square[j] = 0.0
+            for i in range(bounds[k], bounds[k + 1]):
+                row = X[rows[i], start : start + w]
+                for j in range(w):
+                    d = row[j] - mean[j]
+                    rest[j] += d
+                    square[j] += d * d
+            for j in range(w):
+                # The residuals sum to the rounding error of the mean: put it back.
+                r = rest[j] / n
+                means[k, start + j] = mean[j] + r
+                squares[k, start + j] = max(square[j] - r * r * n, 0.0)
+
+
+def ends(
+    bits: npt.NDArray[np.int64], left: int, right: int
+) -> tuple[np.int64, np.int64]:
+    """Bits of the smallest and the largest float64; those of NaN are beyond all.
+
+    Bits of negative numbers but for the sign are turned round, and come in order.
+    """
+    low, high, some = _WITHOUT_SIGN, ~_WITHOUT_SIGN, bits[left:right]
+    for j in range(len(some)):
+        ordered = some[j] ^ ((some[j] >> 63) & _WITHOUT_SIGN)
+        low = min(low, ordered)
+        high = max(high, ordered)
+    return (
+        low ^ ((low >> 63) & _WITHOUT_SIGN),
+        high ^ ((high >> 63) & _WITHOUT_SIGN),
+    )
+
+
+def pooled(
+    means: FloatArray,
+    squares: FloatArray,
+    df: float,
+    left: int,
+    right: int,
+    within: FloatArray,
+) -> tuple[np.int64, np.int64]:
+    """Sums of squares over their degrees of freedom.
+
+    Returns the bits of the largest absolute mean and of the smallest variance.
+    """
+    largest, smallest = np.int64(0), _WITHOUT_SIGN
+    for start in range(left, right, _TILE):
+        out = within[start : min(start + _TILE, right)]
+        out[:] = squares[0, start : start + len(out)]
+        for k in range(1, len(squares)):
+            row = squares[k, start : start + len(out)]
+            for j in range(len(out)):
+                out[j] += row[j]
+        for j in range(len(out)):
+            out[j] /= df
+        bits = out.view(np.int64)
+        for j in range(len(bits)):
+            smallest = min(smallest, bits[j])
+        for k in range(len(means)):
+            bits = means[k, start : start + len(out)].view(np.int64)
+            for j in range(len(bits)):
+                largest = max(largest, bits[j] & _WITHOUT_SIGN)
+    return largest, smallest
+
+
+def leading_bits(
+    bits: npt.NDArray[np.int64],
+    dropped: int,
+    last: int,
+    first: int,
+    left: int,
+    right: int,
+    found: npt.NDArray[np.int64],
+) -> None:
+    """How many begin with the same bits, and the sums of the bits that follow.
+
+    Place 0 is for what begins with less than `first`.
+    """
+    follow, most = (1 << (dropped - last)) - 1, found.shape[1] - 1
+    some, counts, sums = bits[left:right], found[0], found[1]
+    for j in range(len(some)):
+        place = np.uint64(min(max((some[j] >> dropped) - (first - 1), 0), most))
+        counts[place] += 1
+        sums[place] += (some[j] >> last) & follow
+
+
+def shrink(
+    s2: FloatArray,
+    own: float,
+    rest: float,
+    outlier_threshold: float,
+    left: int,
+    right: int,
+    out: FloatArray,
+) -> None:
+    """``own s2 + rest``, but where s2 is wild."""
+    given, shrunken = s2[left:right], out[left:right]
+    for j in range(len(given)):
+        s = given[j]
+        shrunken[j] = s if s > outlier_threshold else s * own + rest
+
+
+def two_classes(
+    means: FloatArray,
+    squares: FloatArray,
+    variance: FloatArray,
+    unit: float,
+    left: int,
+    right: int,
+    z: FloatArray,
+) -> tuple[np.int64, np.int64, np.int64]:
+    """The second mean less the first, over ``sqrt(unit variance)``.
+
+    Returns the bits of the largest absolute mean, of the smallest variance, and of the
+    smallest sum of squares, that of the class with more.
+    """
+    largest, least, smallest = np.int64(0), _WITHOUT_SIGN, _WITHOUT_SIGN
+    for start in range(left, right, _TILE):
+        stop = min(start + _TILE, right)
+        given, d = variance[start:stop], z[start:stop]
+        first, second = means[0, start:stop], means[1, start:stop]
+        for j in range(len(given)):
+            d[j] = (second[j] - first[j]) / sqrt(unit * given[j])
+        a, b = given.view(np.int64), first.view(np.int64)
+        for j in range(len(a)):
+            least = min(least, a[j])
+            largest = max(largest, b[j] & _WITHOUT_SIGN)
+        a, b = squares[0, start:stop].view(np.int64), second.view(np.int64)
+        c = squares[1, start:stop].view(np.int64)
+        for j in range(len(a)):
+            smallest = min(smallest, max(a[j], c[j]))
+            largest = max(largest, b[j] & _WITHOUT_SIGN)
+    return largest, least, smallest
+
+
+def scale_and_divide(
+    variance: FloatArray,
+    unit: FloatArray,
+    divisor: FloatArray,
+    left: int,
+    right: int,
+    rows: FloatArray,
+) -> None:
+    """Each row times ``sqrt(unit variance)`` over the divisor; a row a contrast."""
+    given, by = variance[left:right], divisor[left:right]
+    for c in range(len(rows)):
+        row = rows[c, left:right]
+        for j in range(len(given)):
+            row[j] = row[j] * sqrt(unit[c] * given[j]) / by[j]
+
+
+def cell_sums(
+    z: FloatArray,
+    step: float,
+    width: float,
+    farthest: float,
+    left: int,
+    right: int,
+    counts: npt.NDArray[np.int64],
+    totals: npt.NDArray[np.int64],
+) -> tuple[np.int64, int]:
+    """Values by cell: how many, and by how many steps they exceed its left end.
+
+    The middle place of the arrays is the cell that begins at zero. Returns the sum of
+    the squares of these excesses, and how many values lie farther out than cells go.
+    """
+    middle, squares, far = len(counts) // 2, np.int64(0), 0
+    per_step, per_width, steps = 1 / step, 1 / width, width / step
+    places, excesses = np.empty(_TILE, np.int64), np.empty(_TILE, np.int64)
+    for start in range(left, right, _TILE):
+        some = z[start : min(start + _TILE, right)]
+        for j in range(len(some)):
+            whole = np.rint(some[j] * per_step)
+            x = whole * step
+            cell = np.floor(x * per_width)
+            excesses[j] = np.int64(whole - np.rint(cell * steps))
+            places[j] = np.int64(cell) + middle if abs(x) <= farthest else -1
+        for j in range(len(some)):
+            if places[j] < 0:
+                far += 1
+                continue
+            place, excess = np.uint64(places[j]), excesses[j]
+            counts[place] += 1
+            totals[place] += excess
+            squares += excess * excess
+    return squares, far
+
+
+def cubics(
+    x: FloatArray,
+    step: float,
+    first: float,
+    coefficients: FloatArray,
+    left: int,
+    right: int,
+    out: FloatArray,
+) -> None:
+    """Cubics between nodes: a row of coefficients for each power, from the constant."""
+    constant, linear, square, cube = coefficients
+    last = len(constant) - 1.0
+    cells = np.empty(_TILE, np.int64)
+    for start in range(left, right, _TILE):
+        some = x[start : min(start + _TILE, right)]
+        values = out[start : start + len(some)]
+        for j in range(len(some)):
+            t = some[j] / step - first
+            t = t if t > 0.0 else 0.0
+            t = t if t < last else last
+            cell = np.int64(t)
+            cells[j], values[j] = cell, t - cell
+        for j in range(len(some)):
+            t, place = values[j], np.uint64(cells[j])
+            value = cube[place] * t + square[place]
+            value = value * t + linear[place]
+            values[j] = value * t + constant[place]

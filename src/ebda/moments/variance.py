@@ -1,0 +1,328 @@
+"""Within-class variance of each feature, from the moments.
+
+An estimator of the variance is a function of :class:`~ebda.moments.classwise.ClassMoments`
+that returns a :class:`Variance`; `VARIANCES` is the registry that the `variance`
+parameter of the classifier names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+from scipy.special import digamma, gammaincinv, polygamma
+
+from ebda.kernels import compiled, loops
+from ebda.kernels.tabulated import ends
+from ebda.kernels.threads import BLOCK, over_blocks
+from ebda.moments.classwise import ClassMoments
+from ebda.typing import FloatArray, IntArray
+
+# A standard deviation this small against the mean is the rounding error of a constant.
+ROUNDING = 16 * np.finfo(np.float64).eps
+# Fewer variances than this are used as they are. Others are grouped by 9 bits of the
+# mantissa, and 35 more are added up.
+_MIN_GROUPED = BLOCK
+_DROPPED_BITS, _LAST_BITS = 43, 8
+
+
+@dataclass(frozen=True, eq=False)
+class Variance:
+    """Estimated variances of the features within the classes.
+
+    Parameters
+    ----------
+    within : ndarray of shape (n_features,)
+        The diagonal of D in the linear rule, common to all classes.
+    by_class : ndarray of shape (1, n_features) or (n_classes, n_features)
+        Variance of a sample of each class; one row where they are pooled.
+    degrees_of_freedom : float
+        Degrees of freedom of `within`; infinite where it is the same for all
+        features.
+    """
+
+    within: FloatArray
+    by_class: FloatArray
+    degrees_of_freedom: float
+
+
+def rounding_variance(mean: float) -> float:
+    """The largest variance that rounding alone gives to a constant of this size."""
+    return (ROUNDING * float(mean)) ** 2
+
+
+def pooled(moments: ClassMoments) -> Variance:
+    """One variance for all classes: the sums of squares over ``N - K``.
+
+    Classes with one sample take part through their mean alone.
+
+    >>> import numpy as np
+    >>> from ebda.moments.classwise import class_moments
+    >>> X = np.array([[0.0], [2.0], [10.0]])
+    >>> pooled(class_moments(X, np.array([0, 0, 1]), 2)).within
+    array([2.])
+    """
+    return _pooled(moments)[0]
+
+
+def _pooled(moments: ClassMoments) -> tuple[Variance, bool]:
+    """The same, and whether some of them may be the rounding error of a constant."""
+    df = float(moments.counts.sum() - np.count_nonzero(moments.counts))
+    if df <= 0:
+        raise ValueError(
+            "cannot estimate a pooled variance: every class has a single sample; "
+            "at least one class needs two"
+        )
+    means, squares = moments.means, moments.centred_squares
+    within = np.empty(means.shape[1])
+    fast = compiled.suit_vectors(len(within))
+
+    def part(cols: slice) -> bool:
+        if fast:
+            loop = compiled.loop(loops.pooled)
+            found = loop(means, squares, df, cols.start, cols.stop, within)
+            largest, smallest = np.array(found).view(np.float64)
+        else:
+            squares[:, cols].sum(axis=0, out=within[cols])
+            within[cols] /= df
+            largest = max(means[:, cols].max(), -means[:, cols].min())
+            smallest = within[cols].min()
+        return not smallest > rounding_variance(largest)
+
+    suspicious = any(over_blocks(part, len(within), long=fast))
+    return Variance(within, within[None, :], df), suspicious
+
+
+def separate(moments: ClassMoments) -> Variance:
+    """A variance for each class, as the paper's authors use on the leukemia data.
+
+    The variance of a class mean is then ``s_k**2 / n_k``, so that two classes have
+    ``z = d / sqrt(s1**2/n1 + s2**2/n2)``. The rule's D is the average of the class
+    variances with weights ``1/n_k``, which for two classes is proportional to the
+    square of that denominator.
+    """
+    counts = moments.counts
+    lonely = np.flatnonzero(counts <= 1)
+    if lonely.size:
+        raise ValueError(
+            f"variance='separate' needs two samples in every class; class number "
+            f"{lonely[0]} has {counts[lonely[0]]:g} (variance='pooled' needs only one)"
+        )
+    by_class = moments.centred_squares / (counts - 1)[:, None]
+    within = (1 / counts) @ by_class / np.sum(1 / counts)
+    return Variance(within, by_class, float(counts.sum() - len(counts)))
+
+
+@dataclass(frozen=True)
+class VariancePrior:
+    """Scaled inverse chi-square prior of the variances: ``d0 s0^2 / chi2(d0)``.
+
+    Parameters
+    ----------
+    degrees_of_freedom : float
+        d0: how many samples' worth the other features say about one. Infinite
+        where the variances differ by no more than chance; 0 where nothing is known.
+    variance : float
+        s0^2, where the variances are shrunken to.
+    outlier_threshold : float
+        Variances beyond this do not belong to the prior, and stay as they are.
+    """
+
+    degrees_of_freedom: float
+    variance: float
+    outlier_threshold: float = np.inf
+
+    def shrink(
+        self, s2: FloatArray, df: float, out: FloatArray | None = None
+    ) -> FloatArray:
+        """Posterior variances ``(d0 s0^2 + df s^2) / (d0 + df)``.
+
+        Parameters
+        ----------
+        s2 : ndarray of shape (n_features,)
+            Variances.
+        df : float
+            Their degrees of freedom.
+        out : ndarray of shape (n_features,), optional
+            Where to write; `s2` itself will do.
+        """
+        into = np.empty_like(s2) if out is None else out
+        d0 = self.degrees_of_freedom
+        own = 0.0 if np.isinf(d0) else df / (d0 + df)
+        rest = (1 - own) * self.variance
+        fast = compiled.suit_vectors(len(s2))
+
+        def part(cols: slice) -> None:
+            if fast:
+                loop = compiled.loop(loops.shrink)
+                loop(s2, own, rest, self.outlier_threshold, cols.start, cols.stop, into)
+                return
+            wild = np.flatnonzero(s2[cols] > self.outlier_threshold)
+            as_it_is = s2[cols][wild]
+            np.multiply(s2[cols], own, out=into[cols])
+            into[cols] += rest
+            into[cols][wild] = as_it_is
+
+        over_blocks(part, len(s2), long=fast)
+        return into
+
+
+def variance_prior(s2: FloatArray, df: float) -> VariancePrior:
+    """The prior of the variances, by the moments of their logarithms (Smyth 2004).
+
+    ``log s^2`` has mean ``log s0^2 + psi(df/2) - log(df/2) - psi(d0/2) + log(d0/2)``
+    and variance ``psi'(df/2) + psi'(d0/2)``, which are solved for d0 and s0. Values
+    further than five robust standard deviations from the median are wild, and left
+    out: a handful of them would otherwise take the prior away from all others.
+
+    Parameters
+    ----------
+    s2 : ndarray of shape (n_features,)
+        Variances; zeros are left out.
+    df : float
+        Their degrees of freedom.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> s2 = 2.0 * rng.chisquare(10, 5000) / 10      # all variances are 2
+    >>> variance_prior(s2, 10).degrees_of_freedom > 100
+    True
+    >>> s2 *= 6 / rng.chisquare(6, 5000)             # now they vary, with d0 = 6
+    >>> round(variance_prior(s2, 10).degrees_of_freedom)
+    6
+    """
+    e, count = _log_variances(s2)
+    if count.sum() < 2 or df < 1:
+        return VariancePrior(0.0, 1.0)
+    e -= digamma(df / 2) - np.log(df / 2)
+    middle = weighted_median(e, count)
+    reach = 5 * 1.4826 * weighted_median(np.abs(e - middle), count)
+    # With few degrees of freedom chance alone reaches far down.
+    by_chance = np.log(gammaincinv(df / 2, 0.5) / gammaincinv(df / 2, 1e-7))
+    outlier_threshold = np.inf
+    if reach > 0:
+        tame = (e <= middle + reach) & (e >= middle - reach - by_chance)
+        if not tame.all():
+            outlier_threshold = float(np.exp(middle + reach + digamma(df / 2)) * 2 / df)
+            e, count = e[tame], count[tame]
+    total = float(count.sum())
+    centre = float(count @ e) / total
+    spread = float(count @ (e - centre) ** 2) / (total - 1)
+    excess = spread - float(polygamma(1, df / 2))
+    if excess <= 0:
+        return VariancePrior(np.inf, float(np.exp(centre)), outlier_threshold)
+    d0 = 2 * trigamma_inverse(excess)
+    log_s0 = centre + float(digamma(d0 / 2)) - np.log(d0 / 2)
+    return VariancePrior(d0, float(np.exp(log_s0)), outlier_threshold)
+
+
+def _log_variances(s2: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Logarithms of the variances above zero, and how many there are of each.
+
+    Many are grouped by their leading bits, into cells 0.2 % wide, and each cell is
+    taken at its mean: the mean of the logarithms changes by less than 5e-7. Sums are
+    of the next bits, as whole numbers: they are the same in any order.
+    """
+    if len(s2) < _MIN_GROUPED:
+        known = s2[s2 > 0]
+        return np.log(known), np.ones(len(known))
+    low, high = ends(s2)
+    if not np.isfinite([low, high]).all():
+        raise ValueError("variances must be finite")
+    first, last = (
+        int(np.float64(end).view(np.int64) >> _DROPPED_BITS)
+        for end in (max(low, np.finfo(float).tiny), high)
+    )
+    size = max(last - first, 0) + 2
+    bits = s2.view(np.int64)
+    fast = compiled.suit_vectors(len(s2))
+
+    def part(cols: slice) -> IntArray:
+        # Numbers and sums; the first place is for what is left out.
+        found = np.zeros((2, size), dtype=np.int64)
+        if fast:
+            loop = compiled.loop(loops.leading_bits)
+            bounds = cols.start, cols.stop
+            loop(bits, _DROPPED_BITS, _LAST_BITS, first, *bounds, found)
+            return found
+        place = bits[cols] >> _DROPPED_BITS
+        place -= first - 1
+        np.maximum(place, 0, out=place)
+        rest = (bits[cols] >> _LAST_BITS) & ((1 << (_DROPPED_BITS - _LAST_BITS)) - 1)
+        found[0] = np.bincount(place, minlength=size)
+        found[1] = np.bincount(place, rest, size)
+        return found
+
+    count, rest = reduce(np.add, over_blocks(part, len(s2), long=fast))[:, 1:]
+    used = np.flatnonzero(count)
+    members = count[used]
+    mean = ((used + first) << _DROPPED_BITS) + (rest[used] // members << _LAST_BITS)
+    return np.log(mean.view(np.float64)), members.astype(np.float64)
+
+
+def weighted_median(x: FloatArray, count: FloatArray) -> float:
+    """Median of values that each occur so many times.
+
+    >>> weighted_median(np.array([5.0, 1.0, 2.0]), np.array([1.0, 1.0, 2.0]))
+    2.0
+    """
+    order = np.argsort(x)
+    until = np.cumsum(count[order])
+    half = until[-1] / 2
+    low = order[np.searchsorted(until, half, side="left")]
+    high = order[min(np.searchsorted(until, half, side="right"), len(order) - 1)]
+    return float((x[low] + x[high]) / 2)
+
+
+def trigamma_inverse(x: float) -> float:
+    """y with ``psi'(y) = x``, by Newton's method on ``1 / psi'`` (limma's way).
+
+    The function is convex and nearly linear, and the start lies above the root, so
+    that the iteration comes down to it.
+
+    >>> round(trigamma_inverse(float(polygamma(1, 3.5))), 12)
+    3.5
+    """
+    if x > 1e7:
+        return float(x**-0.5)
+    if x < 1e-6:
+        return 1 / x
+    y = 0.5 + 1 / x
+    for _ in range(50):
+        tri = float(polygamma(1, y))
+        step = tri * (1 - tri / x) / float(polygamma(2, y))
+        y += step
+        if -step < 1e-12 * y:
+            break
+    return y
+
+
+def moderated(moments: ClassMoments) -> Variance:
+    """Pooled variances, shrunken to what is usual among the features.
+
+    Empirical Bayes, as in limma (Smyth 2004): with few samples a variance that is
+    small by chance makes a large z of nothing, and thousands of other features know
+    better.
+    """
+    plain, suspicious = _pooled(moments)
+    df = plain.degrees_of_freedom
+    known = plain.within
+    if suspicious:
+        # The rounding error of a constant is no variance (see ebda.moments.contrasts).
+        tiny = ROUNDING * np.abs(moments.means).max(axis=0)
+        known = np.where(known > tiny**2, known, 0.0)
+    prior = variance_prior(known, df)
+    within = prior.shrink(plain.within, df, out=plain.within)
+    return Variance(within, within[None, :], df + prior.degrees_of_freedom)
+
+
+# Samples that an estimator needs in every class.
+MIN_SAMPLES = {"moderated": 1, "pooled": 1, "separate": 2}
+VARIANCES: dict[str, Callable[[ClassMoments], Variance]] = {
+    "moderated": moderated,
+    "pooled": pooled,
+    "separate": separate,
+}

@@ -1,0 +1,1 @@
+"""The Dirichlet process prior: the paper's Algorithm 1, and its converged form."""

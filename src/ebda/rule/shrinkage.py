@@ -1,0 +1,42 @@
+"""From the posterior to the estimate of eta that the rule uses (Section 3.3).
+
+`SHRINKAGES` is the registry that the `shrinkage` parameter of the classifier names;
+each entry maps z, its posterior and kappa to the estimate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ebda.priors.posterior import Posterior
+from ebda.typing import FloatArray
+
+
+def mean(z: FloatArray, posterior: Posterior, kappa: float) -> FloatArray:
+    """The posterior mean: the paper's DP estimator."""
+    return posterior.mean
+
+
+def sparse(z: FloatArray, posterior: Posterior, kappa: float) -> FloatArray:
+    """The posterior mean, and zero where P(eta = 0 | z) exceeds kappa: Sparse DP.
+
+    >>> from ebda.priors import DiscretePrior
+    >>> z = np.array([0.5, 4.0])
+    >>> sparse(z, DiscretePrior([0, 4], [0.9, 0.1]).posterior(z), kappa=0.5).round(2)
+    array([0.  , 3.99])
+    """
+    return np.where(posterior.prob_zero > kappa, 0.0, posterior.mean)
+
+
+def hard(z: FloatArray, posterior: Posterior, kappa: float) -> FloatArray:
+    """z itself, and zero where P(eta = 0 | z) exceeds kappa: Hard Thresh DP."""
+    return np.where(posterior.prob_zero > kappa, 0.0, z)
+
+
+SHRINKAGES: dict[str, Callable[[FloatArray, Posterior, float], FloatArray]] = {
+    "mean": mean,
+    "sparse": sparse,
+    "hard": hard,
+}

@@ -1,0 +1,1 @@
+"""What is compared inside of `fit`, and how it is chosen and calibrated."""

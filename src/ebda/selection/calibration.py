@@ -1,0 +1,169 @@
+"""How far scores can be believed: from scores to probabilities.
+
+A linear rule of thousands of features is overconfident if its score is read as a
+log-odds. Scores of held-out samples tell by what slope a they have to be multiplied:
+
+    p_i = (1 - e) softmax(a s_i + log prior) + e / K.
+
+The noise e is the share of samples that the score says nothing about: wrong labels,
+and samples that are unlike the others of their class. Without it a few of these would
+make the slope too small for all others (Copas 1988), and the class probabilities would
+then move the boundary too far.
+
+Few samples are held out, and slope and noise are known badly. So no value is chosen
+for them: probabilities are averaged over their posterior, with the priors of Jeffreys
+(that of the slope is Firth's penalty, which keeps it finite where the classes are
+separated; that of the noise is Beta(1/2, 1/2)).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import log_expit, log_softmax, logsumexp, softmax
+
+from ebda.typing import FloatArray, IntArray
+
+# Slopes, in units of the spread of the scores, that the posterior is spread over: at
+# the largest a probability goes from 5 % to 95 % within a fifth of the spread.
+_SLOPES: FloatArray = np.exp(np.linspace(-4.0, 3.5, 76))
+# Nodes of equal weight under Beta(1/2, 1/2), the law of arcsine.
+_NOISE: FloatArray = np.sin(np.pi / 4 * (2 * np.arange(32) + 1) / 32) ** 2
+# Slopes of less weight are left out of the average.
+_NEGLIGIBLE = 1e-9
+# Elements of a block of logits.
+_BLOCK = 1 << 20
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """Probabilities as a function of the decision.
+
+    ``p = sum_j share_j softmax(slope_j decision) + noise / K``: an average over
+    slopes, which are 1 in the middle. The most probable class is that with the
+    largest decision.
+
+    Parameters
+    ----------
+    slope, share : ndarray of shape (n_nodes,)
+        Slopes relative to that of the decision, and their shares.
+    noise : float
+        Probability that is dealt out among all classes alike.
+    """
+
+    slope: FloatArray
+    share: FloatArray
+    noise: float = 0.0
+
+    @classmethod
+    def none(cls) -> Calibration:
+        """Decisions that are log-odds as they are."""
+        return cls(np.ones(1), np.ones(1))
+
+    def log_probabilities(self, decision: FloatArray) -> FloatArray:
+        """Log class probabilities for decisions of shape (n, 1) or (n, n_classes).
+
+        Finite for every finite decision: the noise keeps them above zero, and
+        without it nothing is exponentiated before the logarithm.
+
+        >>> log_p = Calibration.none().log_probabilities(np.array([[0.0], [1000.0]]))
+        >>> log_p[:, 0].round(3).tolist()
+        [-0.693, -1000.0]
+        """
+        if self.noise == 0 and len(self.slope) == 1:
+            return _log_softmax(self.slope[0] * decision)
+        k = max(decision.shape[1], 2)
+        p = np.full((len(decision), k), self.noise / k)
+        for slope, share in zip(self.slope, self.share, strict=True):
+            p += share * np.exp(_log_softmax(slope * decision))
+        log_p: FloatArray = np.log(p)
+        return log_p
+
+
+def _log_softmax(decision: FloatArray) -> FloatArray:
+    if decision.shape[1] == 1:
+        result: FloatArray = log_expit(np.hstack([-decision, decision]))
+    else:
+        result = log_softmax(decision, axis=1)
+    return result
+
+
+def calibrate(
+    scores: FloatArray, codes: IntArray, weight: FloatArray, log_prior: FloatArray
+) -> tuple[float, Calibration]:
+    """The slope that makes log-odds of scores, and how sure that is.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n, 1) or (n, n_classes)
+        Scores of held-out samples, for the second class of two or for each class.
+    codes : ndarray of shape (n,)
+        Classes.
+    weight : ndarray of shape (n,)
+        Frequency weights.
+    log_prior : ndarray of shape (n_classes,)
+        Log class probabilities.
+
+    Returns
+    -------
+    slope : float
+        The geometric mean of the slope under its posterior.
+    calibration : Calibration
+        For decisions ``slope * scores`` plus the log-odds of the class probabilities.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> codes = np.repeat([0, 1], 500)
+    >>> scores = 3.0 * (rng.normal(size=1000) + 2 * codes - 1)[:, None]
+    >>> prior = np.log([0.5, 0.5])
+    >>> slope, calibration = calibrate(scores, codes, np.ones(1000), prior)
+    >>> bool(abs(3 * slope - 2) < 0.2), calibration.noise < 0.02
+    (True, True)
+    """
+    full = (
+        np.hstack([np.zeros_like(scores), scores]) if scores.shape[1] == 1 else scores
+    )
+    centred = full - np.average(full, axis=0, weights=weight)
+    unit = np.sqrt(np.average((centred**2).sum(axis=1), weights=weight))
+    if not unit > 0:
+        return 1.0, Calibration.none()
+    full = full / unit
+
+    joint = _log_posterior(full, codes, weight, log_prior)
+    density = softmax(logsumexp(joint, axis=1))
+    noise = softmax(joint, axis=1) @ _NOISE
+    middle = np.exp(density @ np.log(_SLOPES))
+    kept = density > _NEGLIGIBLE
+    share = density[kept] / density[kept].sum()
+    return float(middle / unit), Calibration(
+        _SLOPES[kept] / middle, share * (1 - noise[kept]), float(share @ noise[kept])
+    )
+
+
+def _log_posterior(
+    scores: FloatArray,
+    codes: IntArray,
+    weight: FloatArray,
+    log_prior: FloatArray,
+) -> FloatArray:
+    """Log density of log slope and noise, on the grid of both, up to a constant."""
+    n, k = scores.shape
+    row = np.arange(n)
+    at_once = max(1, _BLOCK // max(n * k, 1))
+    parts = []
+    for start in range(0, len(_SLOPES), at_once):
+        slope = _SLOPES[start : start + at_once]
+        p = softmax(slope[:, None, None] * scores + log_prior, axis=2)
+        mean = np.einsum("anc,nc->an", p, scores)
+        square = np.einsum("anc,nc->an", p, scores**2)
+        information = (square - mean**2) @ weight
+        # Jeffreys' prior is of the slope; of its logarithm it is the slope times that.
+        prior = 0.5 * np.log(np.maximum(information, 1e-300)) + np.log(slope)
+        own = p[:, row, codes]
+        fit = np.stack(
+            [np.log(own + e * (1 / k - own)) @ weight for e in _NOISE], axis=1
+        )
+        parts.append(fit + prior[:, None])
+    return np.concatenate(parts)
