@@ -14,7 +14,7 @@ ROOT = Path(ebda.__file__).parent
 # One layer per room, from the bottom up. A module may import its own room and those
 # above it in this list.
 LAYERS = [
-    {"typing", "sizes", "files"},
+    {"typing", "sizes", "files", "registry", "storage"},
     {"jobs"},
     {"kernels"},
     {"moments"},
@@ -41,6 +41,8 @@ STEPS = {
     "typing",
     "sizes",
     "files",
+    "registry",
+    "storage",
     "jobs",
     "kernels",
     "moments",
@@ -60,6 +62,7 @@ ESTIMATOR_SHELLS = {
     "priors/dp/dirichlet_process.py": {"sklearn"},
     "priors/npmle.py": {"sklearn"},
     "jobs.py": {"joblib"},
+    "storage/objects.py": {"sklearn"},
     "kernels/threads.py": {"threadpoolctl", "joblib"},
     "kernels/compiled.py": {"numba"},
 }

@@ -25,7 +25,7 @@ import ebda
 from ebda import EBClassifier, NormalMeans, baselines
 from ebda.evaluation import Evaluation, cross_validate
 from ebda.modelfile import VERSION, container
-from ebda.modelfile.objects import SCHEMAS
+from ebda.storage.objects import SCHEMAS
 from ebda.modelfile.schemas import FAMILIES, MODELS
 from ebda.paper import classifier
 from ebda.plotting import plot_fit

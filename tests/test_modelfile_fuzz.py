@@ -26,9 +26,9 @@ import ebda
 from ebda import EBClassifier, ModelFileError, NormalMeans
 from ebda.evaluation import cross_validate
 from ebda.modelfile import container
-from ebda.modelfile.arrays import Description, decode
+from ebda.storage.arrays import Description, decode
 from ebda.modelfile.container import DIGEST_BYTES, ENVELOPE, MAGIC, MAX_HEADER, VERSION
-from ebda.modelfile.errors import FormatError
+from ebda.storage.errors import FormatError
 
 FIXTURE = Path(__file__).parent / "data" / "model-v1.ebda"
 GOOD = FIXTURE.read_bytes()

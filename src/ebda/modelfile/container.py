@@ -34,8 +34,8 @@ from typing import Any, BinaryIO
 
 import numpy.typing as npt
 
-from ebda.modelfile import arrays
-from ebda.modelfile.errors import FormatError, ModelFileError
+from ebda.storage import arrays
+from ebda.storage.errors import FormatError, ModelFileError
 
 VERSION = 1
 MAGIC = b"\x89EBDA\r\n\x1a"
@@ -69,7 +69,7 @@ def write(stream: BinaryIO, header: dict[str, Any], parts: list[arrays.Part]) ->
     header : dict
         What JSON can hold.
     parts : list of Part
-        The arrays that it refers to, as :func:`ebda.modelfile.arrays.encode` has them.
+        The arrays that it refers to, as :func:`ebda.storage.arrays.encode` has them.
     """
     described = [description.to_json() for description, _ in parts]
     text = json.dumps(

@@ -17,9 +17,9 @@ from ebda.evaluation import Evaluation
 from ebda.modelfile import container
 from ebda.modelfile.atomic import replacing
 from ebda.modelfile.container import Content
-from ebda.modelfile.errors import FormatError, ModelFileError
-from ebda.modelfile.fields import Reader, Scalar, Writer
-from ebda.modelfile.objects import Nested, schema_of
+from ebda.storage.errors import FormatError, ModelFileError
+from ebda.storage.fields import Reader, Scalar, Writer
+from ebda.storage.objects import Nested, schema_of
 from ebda.modelfile.schemas import EVALUATIONS, MODELS
 
 _PARTS = ("written_by", "model", "evaluation", "data")

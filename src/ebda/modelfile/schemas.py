@@ -25,8 +25,8 @@ from ebda.baselines import (
 from ebda.estimators.classifier import EBClassifier
 from ebda.estimators.normal_means import NormalMeans
 from ebda.evaluation import Evaluation
-from ebda.modelfile.fields import SQUEEZED, VALUES, Array, Kind, Labels, Names, Scalar
-from ebda.modelfile.objects import Lengths, Nested, Pairs, Schema, register
+from ebda.storage.fields import SQUEEZED, VALUES, Array, Kind, Labels, Names, Scalar
+from ebda.storage.objects import Lengths, Nested, Pairs, Schema, register
 from ebda.moments.classwise import ClassMoments
 from ebda.moments.contrasts import Contrasts
 from ebda.priors import (

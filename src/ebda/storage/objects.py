@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ebda.modelfile.errors import FormatError
-from ebda.modelfile.fields import (
+from ebda.storage.errors import FormatError
+from ebda.storage.fields import (
     VALUES,
     Kind,
     Reader,

@@ -16,8 +16,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from ebda.modelfile.arrays import Part, encode
-from ebda.modelfile.errors import FormatError
+from ebda.storage.arrays import Part, encode
+from ebda.storage.errors import FormatError
 
 # A number for a dimension, and a shape for the values of a posterior.
 Scope = dict[str, Any]

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, Literal
 import numpy as np
 import numpy.typing as npt
 
-from ebda.modelfile.errors import FormatError
+from ebda.storage.errors import FormatError
 
 NUMBERS = frozenset(
     {"|b1", "<f2", "<f4", "<f8"}
