@@ -1,11 +1,10 @@
-"""The loops that are compiled where that is worth it (:mod:`ebda.kernels.compiled`).
+"""The loops that are compiled for large arrays (:mod:`ebda.kernels.compiled`).
 
-Plain functions in the part of Python that Numba knows. Each does what a few NumPy
-operations do elsewhere, in the same order or in whole numbers, so that both give the
-same bits; but reads and writes its arrays once, and without the interpreter's lock.
-They work on the columns ``left:right``, and write where they are told. What a processor
-can do for several numbers at a time is a loop of its own, over a slice from its first
-entry; places are unsigned, for negative ones would have to be looked for.
+Plain functions in the subset of Python that Numba knows. Each does what a few NumPy
+operations do in the kernel that calls it, but reads and writes its arrays once. They
+work on the entries ``left:right`` and write to arrays among their arguments. What a
+processor can do for several numbers at a time is a loop of its own over a slice;
+positions are unsigned, because negative ones would have to be checked for.
 """
 
 from __future__ import annotations
@@ -29,11 +28,11 @@ def class_sums(
     X: npt.NDArray[Any],
     rows: IntArray,
     bounds: IntArray,
-    left: int,
-    right: int,
     width: int,
     means: FloatArray,
     squares: FloatArray,
+    left: int,
+    right: int,
 ) -> None:
     """Means and centred sums of squares, `width` columns at a time.
 
@@ -87,13 +86,13 @@ def ends(
     )
 
 
-def pooled(
+def pooled_variance(
     means: FloatArray,
     squares: FloatArray,
     df: float,
+    within: FloatArray,
     left: int,
     right: int,
-    within: FloatArray,
 ) -> tuple[np.int64, np.int64]:
     """Sums of squares over their degrees of freedom.
 
@@ -124,20 +123,22 @@ def leading_bits(
     dropped: int,
     last: int,
     first: int,
+    size: int,
     left: int,
     right: int,
-    found: npt.NDArray[np.int64],
-) -> None:
+) -> npt.NDArray[np.int64]:
     """How many begin with the same bits, and the sums of the bits that follow.
 
-    Place 0 is for what begins with less than `first`.
+    Position 0 is for what begins with less than `first`.
     """
-    follow, most = (1 << (dropped - last)) - 1, found.shape[1] - 1
+    follow, most = (1 << (dropped - last)) - 1, size - 1
+    found = np.zeros((2, size), np.int64)
     some, counts, sums = bits[left:right], found[0], found[1]
     for j in range(len(some)):
         place = np.uint64(min(max((some[j] >> dropped) - (first - 1), 0), most))
         counts[place] += 1
         sums[place] += (some[j] >> last) & follow
+    return found
 
 
 def shrink(
@@ -145,27 +146,27 @@ def shrink(
     own: float,
     rest: float,
     outlier_threshold: float,
+    out: FloatArray,
     left: int,
     right: int,
-    out: FloatArray,
 ) -> None:
-    """``own s2 + rest``, but where s2 is wild."""
+    """``own s2 + rest``, except for outliers."""
     given, shrunken = s2[left:right], out[left:right]
     for j in range(len(given)):
         s = given[j]
         shrunken[j] = s if s > outlier_threshold else s * own + rest
 
 
-def two_classes(
+def two_class_z(
     means: FloatArray,
     squares: FloatArray,
     variance: FloatArray,
-    unit: float,
+    factor: float,
+    z: FloatArray,
     left: int,
     right: int,
-    z: FloatArray,
 ) -> tuple[np.int64, np.int64, np.int64]:
-    """The second mean less the first, over ``sqrt(unit variance)``.
+    """The second mean less the first, over ``sqrt(factor variance)``.
 
     Returns the bits of the largest absolute mean, of the smallest variance, and of the
     smallest sum of squares, that of the class with more.
@@ -176,7 +177,7 @@ def two_classes(
         given, d = variance[start:stop], z[start:stop]
         first, second = means[0, start:stop], means[1, start:stop]
         for j in range(len(given)):
-            d[j] = (second[j] - first[j]) / sqrt(unit * given[j])
+            d[j] = (second[j] - first[j]) / sqrt(factor * given[j])
         a, b = given.view(np.int64), first.view(np.int64)
         for j in range(len(a)):
             least = min(least, a[j])
@@ -190,19 +191,19 @@ def two_classes(
 
 
 def scale_and_divide(
+    rows: FloatArray,
+    factor: FloatArray,
     variance: FloatArray,
-    unit: FloatArray,
     divisor: FloatArray,
     left: int,
     right: int,
-    rows: FloatArray,
 ) -> None:
-    """Each row times ``sqrt(unit variance)`` over the divisor; a row a contrast."""
+    """Each row times ``sqrt(factor variance)`` over the divisor, in place."""
     given, by = variance[left:right], divisor[left:right]
     for c in range(len(rows)):
         row = rows[c, left:right]
         for j in range(len(given)):
-            row[j] = row[j] * sqrt(unit[c] * given[j]) / by[j]
+            row[j] = row[j] * sqrt(factor[c, 0] * given[j]) / by[j]
 
 
 def cell_sums(
@@ -210,17 +211,18 @@ def cell_sums(
     step: float,
     width: float,
     farthest: float,
+    size: int,
     left: int,
     right: int,
-    counts: npt.NDArray[np.int64],
-    totals: npt.NDArray[np.int64],
-) -> tuple[np.int64, int]:
+) -> tuple[npt.NDArray[np.int64], int, int]:
     """Values by cell: how many, and by how many steps they exceed its left end.
 
-    The middle place of the arrays is the cell that begins at zero. Returns the sum of
-    the squares of these excesses, and how many values lie farther out than cells go.
+    The middle column of the result is the cell that begins at zero. Also returns the
+    sum of the squares of these excesses, and how many values lie beyond the cells.
     """
-    middle, squares, far = len(counts) // 2, np.int64(0), 0
+    found = np.zeros((2, size), np.int64)
+    counts, totals = found[0], found[1]
+    middle, squares, far = size // 2, np.int64(0), 0
     per_step, per_width, steps = 1 / step, 1 / width, width / step
     places, excesses = np.empty(_TILE, np.int64), np.empty(_TILE, np.int64)
     for start in range(left, right, _TILE):
@@ -239,7 +241,7 @@ def cell_sums(
             counts[place] += 1
             totals[place] += excess
             squares += excess * excess
-    return squares, far
+    return found, squares, far
 
 
 def cubics(
@@ -247,11 +249,11 @@ def cubics(
     step: float,
     first: float,
     coefficients: FloatArray,
+    out: FloatArray,
     left: int,
     right: int,
-    out: FloatArray,
 ) -> None:
-    """Cubics between nodes: a row of coefficients for each power, from the constant."""
+    """Cubics between nodes: one row of coefficients per power, the constant first."""
     constant, linear, square, cube = coefficients
     last = len(constant) - 1.0
     cells = np.empty(_TILE, np.int64)

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from ebda.sizes import sizes
 from ebda.typing import FloatArray
 
-# Elements of a block of X that is converted to float64 at a time: 8 MiB.
-_BLOCK_ELEMENTS = 1 << 20
+
+
 
 
 def scores(X: Any, coef: FloatArray, intercept: FloatArray) -> FloatArray:
@@ -22,7 +23,7 @@ def scores(X: Any, coef: FloatArray, intercept: FloatArray) -> FloatArray:
         return np.asarray(X @ coef.T) + intercept
     n, p = X.shape
     out = np.empty((n, coef.shape[0]))
-    rows = max(1, _BLOCK_ELEMENTS // max(p, 1))
+    rows = max(1, sizes.score_elements // max(p, 1))
     for start in range(0, n, rows):
         block = X[start : start + rows].astype(np.float64, copy=False)
         out[start : start + rows] = block @ coef.T

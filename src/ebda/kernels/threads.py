@@ -1,9 +1,9 @@
-"""Threads: how many a pass over the features may use, and the passes themselves.
+"""Blocks of features, and the threads that work on them.
 
-Compiled loops and NumPy's work on large tiles let go of the interpreter's lock, so that
-threads work side by side. What does not let go of it is done by one thread, in blocks
-that stay in the cache. Results do not depend on the number of threads: blocks are cut
-by size alone wherever it matters, and what comes out of them is put together in order.
+Compiled loops and NumPy operations on large tiles release the interpreter's lock, so
+that threads can work in parallel. Everything else is done by one thread, in blocks that
+stay in the cache. Results do not depend on the number of threads: floating-point sums
+are taken over blocks of a fixed size, and put together in order.
 """
 
 from __future__ import annotations
@@ -22,15 +22,12 @@ from joblib import cpu_count, effective_n_jobs
 from joblib.parallel import get_active_backend
 from threadpoolctl import ThreadpoolController
 
+from ebda.sizes import sizes
+
 Result = TypeVar("Result")
 
-# Features of a block: a few float64 vectors of this length fit in the cache of a core.
-BLOCK = 1 << 15
-# At least and at most so many where they are worked on without the interpreter's lock;
-# sums of whole numbers over more of them might not fit in 64 bits.
+# Sums of integers over more features than this might not fit in 64 bits.
 _LONGEST_BLOCK = 1 << 26
-_LONG_BLOCK = 1 << 18
-
 
 _allowed: ContextVar[int] = ContextVar("threads", default=1)
 
@@ -119,7 +116,7 @@ def allow_threads(n_jobs: int | None) -> Iterator[None]:
     """Let passes over the features use threads inside of this block.
 
     >>> with allow_threads(2):
-    ...     over_blocks(lambda cols: cols.stop - cols.start, 5, 2, long=True)
+    ...     over_blocks(lambda cols: cols.stop - cols.start, 5, 2, releases_lock=True)
     [2, 2, 1]
     """
     token = _allowed.set(available(n_jobs))
@@ -133,26 +130,35 @@ def over_blocks(
     function: Callable[[slice], Result],
     size: int,
     block: int | None = None,
-    long: bool = False,
+    releases_lock: bool = False,
 ) -> list[Result]:
-    """Call a function for each block of ``range(size)``; its results, in order.
+    """Call a function for each block of ``range(size)``.
 
     Parameters
     ----------
     function : callable
-        Of a slice.
-    size, block : int
-        How many there are, and how many of them are in a block; by default `BLOCK`,
-        or two shares for each thread where it works for long.
-    long : bool
-        Whether it works for long without the interpreter's lock, so that threads are
-        worth it. A handful of NumPy's operations on one block is over before the
-        lock has changed hands: with two threads they took longer than with one.
+        Takes a slice.
+    size : int
+        Where the last block ends.
+    block : int, optional
+        Length of a block; by default `sizes.block_features`, or two blocks for each
+        thread where the function releases the lock.
+    releases_lock : bool
+        Whether the function mostly runs without the interpreter's lock, so that threads
+        are worth it. A few NumPy operations on one block are over before the lock has
+        changed hands: with two threads they took longer than with one.
+
+    Returns
+    -------
+    list
+        The results, in order.
     """
-    threads = _allowed.get() if long else 1
-    # A thread that comes back for the interpreter's lock may wait for it for long.
-    shares = min(max(_LONG_BLOCK, -(-size // (2 * threads))), _LONGEST_BLOCK)
-    step = block or (shares if long else BLOCK)
+    threads = _allowed.get() if releases_lock else 1
+    if block is None and releases_lock:
+        # A thread that comes back for the interpreter's lock may wait long for it.
+        share = max(sizes.threaded_features, -(-size // (2 * threads)))
+        block = min(share, _LONGEST_BLOCK)
+    step = block or sizes.block_features
     blocks = [slice(a, min(a + step, size)) for a in range(0, size, step)]
     threads = min(threads, len(blocks))
     if threads <= 1:
