@@ -30,7 +30,7 @@ def _cell_sums(
     size: int,
     left: int,
     right: int,
-) -> tuple[npt.NDArray[np.int64], int, int]:
+) -> tuple[npt.NDArray[np.int64], np.int64, int]:
     whole = z[left:right] * (1 / step)
     np.rint(whole, out=whole)
     x = whole * step
@@ -47,7 +47,7 @@ def _cell_sums(
     found = np.empty((2, size), dtype=np.int64)
     found[0] = np.bincount(place, minlength=size)
     found[1] = np.bincount(place, whole, size)
-    return found, int(whole @ whole), beyond
+    return found, np.int64(whole @ whole), beyond
 
 
 def cell_sums(

@@ -12,7 +12,7 @@ from ebda.kernels.threads import over_blocks
 from ebda.sizes import sizes
 from ebda.typing import FloatArray, IntArray
 
-# Elements of a tile of a compiled loop: it is read twice, and stays in the second cache.
+# Elements of a tile of a compiled loop: it is read twice, from the second-level cache.
 _LOOP_TILE = 1 << 15
 
 
@@ -112,7 +112,7 @@ def sparse_class_sums(
         Frequency weights.
     """
     shape = n_classes, block.shape[1]
-    counts = np.bincount(codes, weights=weight, minlength=n_classes)
+    counts = np.bincount(codes, weights=weight, minlength=n_classes).astype(float)
     cell = codes[block.row] * shape[1] + block.col
     value = block.data.astype(np.float64)
     w = weight[block.row]

@@ -94,7 +94,7 @@ class Table:
 
     @classmethod
     def of(cls, function: Smooth, scale: float, low: float, high: float) -> Table:
-        """Tabulate a function between `low` and `high`; nodes are `scale` / 128 apart."""
+        """Tabulate a function from `low` to `high`, with nodes `scale` / 128 apart."""
         step = float(scale / _NODES)
         first = float(np.floor(low / step))
         nodes = (first + np.arange(int(high / step - first) + 3.0)) * step

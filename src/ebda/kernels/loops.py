@@ -214,7 +214,7 @@ def cell_sums(
     size: int,
     left: int,
     right: int,
-) -> tuple[npt.NDArray[np.int64], int, int]:
+) -> tuple[npt.NDArray[np.int64], np.int64, int]:
     """Values by cell: how many, and by how many steps they exceed its left end.
 
     The middle column of the result is the cell that begins at zero. Also returns the

@@ -11,9 +11,6 @@ from ebda.sizes import sizes
 from ebda.typing import FloatArray
 
 
-
-
-
 def scores(X: Any, coef: FloatArray, intercept: FloatArray) -> FloatArray:
     """``X @ coef.T + intercept`` in float64, block by block.
 

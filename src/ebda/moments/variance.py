@@ -1,31 +1,24 @@
 """Within-class variance of each feature, from the moments.
 
-An estimator of the variance is a function of :class:`~ebda.moments.classwise.ClassMoments`
-that returns a :class:`Variance`; `VARIANCES` is the registry that the `variance`
-parameter of the classifier names.
+An estimator of the variance is a function from
+:class:`~ebda.moments.classwise.ClassMoments` to :class:`Variance`. `VARIANCES` is the
+registry that the `variance` parameter of the classifier names.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import reduce
 
 import numpy as np
 from scipy.special import digamma, gammaincinv, polygamma
 
-from ebda.kernels import compiled, loops
-from ebda.kernels.tabulated import ends
-from ebda.kernels.threads import BLOCK, over_blocks
+from ebda.kernels.rounding import ROUNDING
+from ebda.kernels.variances import group_positive, pooled_variance, shrink_variance
 from ebda.moments.classwise import ClassMoments
-from ebda.typing import FloatArray, IntArray
-
-# A standard deviation this small against the mean is the rounding error of a constant.
-ROUNDING = 16 * np.finfo(np.float64).eps
-# Fewer variances than this are used as they are. Others are grouped by 9 bits of the
-# mantissa, and 35 more are added up.
-_MIN_GROUPED = BLOCK
-_DROPPED_BITS, _LAST_BITS = 43, 8
+from ebda.registry import Entry, Registry
+from ebda.sizes import sizes
+from ebda.typing import FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,11 +39,6 @@ class Variance:
     within: FloatArray
     by_class: FloatArray
     degrees_of_freedom: float
-
-
-def rounding_variance(mean: float) -> float:
-    """The largest variance that rounding alone gives to a constant of this size."""
-    return (ROUNDING * float(mean)) ** 2
 
 
 def pooled(moments: ClassMoments) -> Variance:
@@ -75,23 +63,7 @@ def _pooled(moments: ClassMoments) -> tuple[Variance, bool]:
             "cannot estimate a pooled variance: every class has a single sample; "
             "at least one class needs two"
         )
-    means, squares = moments.means, moments.centred_squares
-    within = np.empty(means.shape[1])
-    fast = compiled.suit_vectors(len(within))
-
-    def part(cols: slice) -> bool:
-        if fast:
-            loop = compiled.loop(loops.pooled)
-            found = loop(means, squares, df, cols.start, cols.stop, within)
-            largest, smallest = np.array(found).view(np.float64)
-        else:
-            squares[:, cols].sum(axis=0, out=within[cols])
-            within[cols] /= df
-            largest = max(means[:, cols].max(), -means[:, cols].min())
-            smallest = within[cols].min()
-        return not smallest > rounding_variance(largest)
-
-    suspicious = any(over_blocks(part, len(within), long=fast))
+    within, suspicious = pooled_variance(moments.means, moments.centred_squares, df)
     return Variance(within, within[None, :], df), suspicious
 
 
@@ -122,12 +94,12 @@ class VariancePrior:
     Parameters
     ----------
     degrees_of_freedom : float
-        d0: how many samples' worth the other features say about one. Infinite
-        where the variances differ by no more than chance; 0 where nothing is known.
+        d0: the weight of the prior, in samples. Infinite where the variances differ
+        by no more than chance; 0 where nothing is known.
     variance : float
-        s0^2, where the variances are shrunken to.
+        s0^2, the value that the variances are shrunken towards.
     outlier_threshold : float
-        Variances beyond this do not belong to the prior, and stay as they are.
+        Larger variances do not belong to the prior, and are not shrunken.
     """
 
     degrees_of_freedom: float
@@ -146,27 +118,17 @@ class VariancePrior:
         df : float
             Their degrees of freedom.
         out : ndarray of shape (n_features,), optional
-            Where to write; `s2` itself will do.
+            Where to write; `s2` itself is allowed.
         """
-        into = np.empty_like(s2) if out is None else out
         d0 = self.degrees_of_freedom
         own = 0.0 if np.isinf(d0) else df / (d0 + df)
-        rest = (1 - own) * self.variance
-        fast = compiled.suit_vectors(len(s2))
-
-        def part(cols: slice) -> None:
-            if fast:
-                loop = compiled.loop(loops.shrink)
-                loop(s2, own, rest, self.outlier_threshold, cols.start, cols.stop, into)
-                return
-            wild = np.flatnonzero(s2[cols] > self.outlier_threshold)
-            as_it_is = s2[cols][wild]
-            np.multiply(s2[cols], own, out=into[cols])
-            into[cols] += rest
-            into[cols][wild] = as_it_is
-
-        over_blocks(part, len(s2), long=fast)
-        return into
+        return shrink_variance(
+            s2,
+            own,
+            (1 - own) * self.variance,
+            self.outlier_threshold,
+            np.empty_like(s2) if out is None else out,
+        )
 
 
 def variance_prior(s2: FloatArray, df: float) -> VariancePrior:
@@ -174,8 +136,8 @@ def variance_prior(s2: FloatArray, df: float) -> VariancePrior:
 
     ``log s^2`` has mean ``log s0^2 + psi(df/2) - log(df/2) - psi(d0/2) + log(d0/2)``
     and variance ``psi'(df/2) + psi'(d0/2)``, which are solved for d0 and s0. Values
-    further than five robust standard deviations from the median are wild, and left
-    out: a handful of them would otherwise take the prior away from all others.
+    more than five robust standard deviations from the median are outliers, and left
+    out: a handful of them would otherwise distort the prior for all others.
 
     Parameters
     ----------
@@ -204,14 +166,14 @@ def variance_prior(s2: FloatArray, df: float) -> VariancePrior:
     by_chance = np.log(gammaincinv(df / 2, 0.5) / gammaincinv(df / 2, 1e-7))
     outlier_threshold = np.inf
     if reach > 0:
-        tame = (e <= middle + reach) & (e >= middle - reach - by_chance)
-        if not tame.all():
+        inside = (e <= middle + reach) & (e >= middle - reach - by_chance)
+        if not inside.all():
             outlier_threshold = float(np.exp(middle + reach + digamma(df / 2)) * 2 / df)
-            e, count = e[tame], count[tame]
+            e, count = e[inside], count[inside]
     total = float(count.sum())
     centre = float(count @ e) / total
-    spread = float(count @ (e - centre) ** 2) / (total - 1)
-    excess = spread - float(polygamma(1, df / 2))
+    variance = float(count @ (e - centre) ** 2) / (total - 1)
+    excess = variance - float(polygamma(1, df / 2))
     if excess <= 0:
         return VariancePrior(np.inf, float(np.exp(centre)), outlier_threshold)
     d0 = 2 * trigamma_inverse(excess)
@@ -222,49 +184,18 @@ def variance_prior(s2: FloatArray, df: float) -> VariancePrior:
 def _log_variances(s2: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Logarithms of the variances above zero, and how many there are of each.
 
-    Many are grouped by their leading bits, into cells 0.2 % wide, and each cell is
-    taken at its mean: the mean of the logarithms changes by less than 5e-7. Sums are
-    of the next bits, as whole numbers: they are the same in any order.
+    Many are grouped into cells 0.2 % wide, and each cell is represented by its mean:
+    the mean of the logarithms changes by less than 5e-7.
     """
-    if len(s2) < _MIN_GROUPED:
+    if len(s2) < sizes.grouped_variances:
         known = s2[s2 > 0]
         return np.log(known), np.ones(len(known))
-    low, high = ends(s2)
-    if not np.isfinite([low, high]).all():
-        raise ValueError("variances must be finite")
-    first, last = (
-        int(np.float64(end).view(np.int64) >> _DROPPED_BITS)
-        for end in (max(low, np.finfo(float).tiny), high)
-    )
-    size = max(last - first, 0) + 2
-    bits = s2.view(np.int64)
-    fast = compiled.suit_vectors(len(s2))
-
-    def part(cols: slice) -> IntArray:
-        # Numbers and sums; the first place is for what is left out.
-        found = np.zeros((2, size), dtype=np.int64)
-        if fast:
-            loop = compiled.loop(loops.leading_bits)
-            bounds = cols.start, cols.stop
-            loop(bits, _DROPPED_BITS, _LAST_BITS, first, *bounds, found)
-            return found
-        place = bits[cols] >> _DROPPED_BITS
-        place -= first - 1
-        np.maximum(place, 0, out=place)
-        rest = (bits[cols] >> _LAST_BITS) & ((1 << (_DROPPED_BITS - _LAST_BITS)) - 1)
-        found[0] = np.bincount(place, minlength=size)
-        found[1] = np.bincount(place, rest, size)
-        return found
-
-    count, rest = reduce(np.add, over_blocks(part, len(s2), long=fast))[:, 1:]
-    used = np.flatnonzero(count)
-    members = count[used]
-    mean = ((used + first) << _DROPPED_BITS) + (rest[used] // members << _LAST_BITS)
-    return np.log(mean.view(np.float64)), members.astype(np.float64)
+    variance, count = group_positive(s2)
+    return np.log(variance), count
 
 
 def weighted_median(x: FloatArray, count: FloatArray) -> float:
-    """Median of values that each occur so many times.
+    """Median of values with frequencies.
 
     >>> weighted_median(np.array([5.0, 1.0, 2.0]), np.array([1.0, 1.0, 2.0]))
     2.0
@@ -278,10 +209,10 @@ def weighted_median(x: FloatArray, count: FloatArray) -> float:
 
 
 def trigamma_inverse(x: float) -> float:
-    """y with ``psi'(y) = x``, by Newton's method on ``1 / psi'`` (limma's way).
+    """y with ``psi'(y) = x``, by Newton's method on ``1 / psi'``, as in limma.
 
     The function is convex and nearly linear, and the start lies above the root, so
-    that the iteration comes down to it.
+    that the iteration descends to it.
 
     >>> round(trigamma_inverse(float(polygamma(1, 3.5))), 12)
     3.5
@@ -301,11 +232,11 @@ def trigamma_inverse(x: float) -> float:
 
 
 def moderated(moments: ClassMoments) -> Variance:
-    """Pooled variances, shrunken to what is usual among the features.
+    """Pooled variances, shrunken towards a common value.
 
-    Empirical Bayes, as in limma (Smyth 2004): with few samples a variance that is
-    small by chance makes a large z of nothing, and thousands of other features know
-    better.
+    Empirical Bayes, as in limma (Smyth 2004): with few samples, a variance that is
+    small by chance makes a large z where there is no difference. The other features
+    say what is usual.
     """
     plain, suspicious = _pooled(moments)
     df = plain.degrees_of_freedom
@@ -319,10 +250,29 @@ def moderated(moments: ClassMoments) -> Variance:
     return Variance(within, within[None, :], df + prior.degrees_of_freedom)
 
 
-# Samples that an estimator needs in every class.
-MIN_SAMPLES = {"moderated": 1, "pooled": 1, "separate": 2}
-VARIANCES: dict[str, Callable[[ClassMoments], Variance]] = {
-    "moderated": moderated,
-    "pooled": pooled,
-    "separate": separate,
-}
+@dataclass(frozen=True)
+class VarianceEstimator(Entry):
+    """An estimator of the variance, and what it needs.
+
+    Parameters
+    ----------
+    name, line
+        See :class:`~ebda.registry.Entry`.
+    estimate : callable
+        From the moments to the variance.
+    min_samples : int
+        Samples that every class must have.
+    """
+
+    estimate: Callable[[ClassMoments], Variance]
+    min_samples: int = 1
+
+
+VARIANCES: Registry[VarianceEstimator] = Registry(
+    "variance",
+    VarianceEstimator(
+        "moderated", "shrunken to what is usual among the features", moderated
+    ),
+    VarianceEstimator("pooled", "pooled over the classes", pooled),
+    VarianceEstimator("separate", "one for each class", separate, min_samples=2),
+)
