@@ -50,7 +50,7 @@ def unshrunken_rule(
         moments,
         contrasts,
         contrasts.z,
-        Diagonal(contrasts.variance),
+        Diagonal(),
         np.array(class_prior),
     )
     return rule, moments, variance.within
@@ -82,7 +82,7 @@ def test_shrinkage_and_class_priors_move_the_score_at_the_midpoint_by_log_odds()
     contrasts = class_contrasts(moments, pooled(moments))
     eta = np.array([[0.0, 1.0, -2.0, 0.5, 3.0]])
     rule = linear_rule(
-        moments, contrasts, eta, Diagonal(contrasts.variance), np.array([0.2, 0.8])
+        moments, contrasts, eta, Diagonal(), np.array([0.2, 0.8])
     )
     midpoint = moments.means.mean(axis=0)
     score = scores(midpoint[None, :], rule.coef, rule.intercept)
@@ -122,7 +122,7 @@ def test_the_rule_leaves_its_ingredients_alone() -> None:
     moments = class_moments(X, codes, 2)
     contrasts = class_contrasts(moments, pooled(moments))
     eta, scale = np.ones((1, 5)), contrasts.scale.copy()
-    linear_rule(moments, contrasts, eta, Diagonal(contrasts.variance), np.full(2, 0.5))
+    linear_rule(moments, contrasts, eta, Diagonal(), np.full(2, 0.5))
     np.testing.assert_array_equal(eta, 1.0)
     np.testing.assert_array_equal(contrasts.scale, scale)
 
@@ -134,7 +134,7 @@ def test_two_classes_of_one_size_have_no_bias() -> None:
     X, codes = sample([8, 8])
     moments = class_moments(X, codes, 2)
     contrasts = class_contrasts(moments, pooled(moments))
-    ingredients = (moments, contrasts, contrasts.z, Diagonal(contrasts.variance))
+    ingredients = (moments, contrasts, contrasts.z, Diagonal())
     plain = linear_rule(*ingredients, np.full(2, 0.5))
     moved = linear_rule(*ingredients, np.full(2, 0.5), divergence=np.array([1e6]))
     np.testing.assert_array_equal(moved.intercept, plain.intercept)
@@ -284,7 +284,7 @@ def test_the_spread_of_a_rule_is_that_of_its_scores() -> None:
     X = rng.normal(size=(12, 40)) * rng.uniform(0.5, 2, 40)
     moments = class_moments(X, np.repeat([0, 1], 6), 2)
     contrasts = class_contrasts(moments, pooled(moments))
-    D = Diagonal(contrasts.variance)
+    D = Diagonal()
     eta = rng.normal(size=contrasts.z.shape)
     rule = linear_rule(moments, contrasts, eta, D, np.array([0.5, 0.5]))
     direct = np.sqrt(np.sum(rule.coef**2 * contrasts.variance))

@@ -50,9 +50,13 @@ class Sizes:
         Variances from which they are grouped to fit their prior.
     binned_values : int
         Values from which they are grouped to fit the prior of the effects.
+    most_compared, least_compared, compared_values : int
+        Rules are compared on at most so many features, and so many values of the
+        samples; on at least so many features. More would tell little more about which
+        rule suits the data, and fitting would take longer than reading the data.
     """
 
-    # kernels, moments and posterior
+
     tile_elements: int = 1 << 19
     tile_rows: int = 2048
     sparse_elements: int = 1 << 19
@@ -66,6 +70,9 @@ class Sizes:
     posterior_elements: int = 1 << 18
     grouped_variances: int = 1 << 15
     binned_values: int = 1000
+    most_compared: int = 1 << 15
+    least_compared: int = 1 << 12
+    compared_values: int = 1 << 22
 
 
 sizes = Sizes()

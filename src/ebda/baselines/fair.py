@@ -88,7 +88,7 @@ class FAIR(LinearClassifier):
         selected = np.zeros(X.shape[1], dtype=bool)
         selected[order[:best]] = True
         eta = np.where(selected, contrasts.z, 0.0)
-        rule = linear_rule(moments, contrasts, eta, Diagonal(contrasts.variance), prior)
+        rule = linear_rule(moments, contrasts, eta, Diagonal(), prior)
         self.classes_, self.class_prior_ = classes, prior
         self.coef_, self.intercept_ = rule.coef, rule.intercept
         self.z_ = contrasts.z[0]

@@ -1,1 +1,23 @@
-"""The within-class covariance: what the rule divides by, and what z is freed from."""
+"""The correlation within the classes: components that the rule is solved with.
+
+`COVARIANCES` is the registry that the `covariance` parameter of the classifier names.
+To add one, write a file with a component and its entry, and name the entry here.
+"""
+
+from ebda.covariance.base import Covariance, CovarianceEstimator, Decorrelated
+from ebda.covariance.diagonal import DIAGONAL, Diagonal
+from ebda.covariance.factor import FACTOR
+from ebda.covariance.neighbours import NEIGHBOURS
+from ebda.registry import Registry
+
+COVARIANCES: Registry[CovarianceEstimator] = Registry(
+    "covariance", DIAGONAL, FACTOR, NEIGHBOURS
+)
+
+__all__ = [
+    "COVARIANCES",
+    "Covariance",
+    "CovarianceEstimator",
+    "Decorrelated",
+    "Diagonal",
+]

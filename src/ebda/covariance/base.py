@@ -1,10 +1,11 @@
-"""The within-class covariance: what the rule divides by, and what z is freed from.
+"""The within-class covariance ``S R S``: S from the variances, R from a component.
 
-A covariance is a small object that knows two things. ``decorrelate`` turns the
-normalised contrasts into values whose noise is independent from feature to feature
-with unit variance, which is what the prior is fitted to, and says how an estimate of
-their means goes back. ``solve`` multiplies rows of differences by the inverse.
-`COVARIANCES` is the registry that the `covariance` parameter of the classifier names.
+The standard deviations S are those of :mod:`ebda.moments.variance`. A component is an
+estimate of the correlation R, a p x p matrix that is never formed. It can do two
+things. ``decorrelate`` turns the normalised contrasts, whose noise has the correlation
+R, into values whose noise is independent with unit variance; the prior is fitted to
+these, and ``restore`` turns an estimate of their means into one of the contrasts'.
+``solve`` multiplies rows by the inverse of R, for the rule.
 """
 
 from __future__ import annotations
@@ -13,41 +14,27 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-import numpy as np
-import numpy.typing as npt
-
-from ebda.covariance.autoregressive import (
-    neighbour_correlation,
-    transposed,
-    unwhiten,
-    whiten,
-)
-from ebda.covariance.factors import Factors, common_factors
-from ebda.data.samples import Samples
-from ebda.moments.classwise import ClassMoments
-from ebda.moments.contrasts import Contrasts
+from ebda.data import Samples
+from ebda.moments import ClassMoments, Contrasts
+from ebda.registry import Entry
 from ebda.typing import FloatArray
-
-# With less correlation between neighbours their order is not used: in the designs of
-# the paper's Tables 3 to 5 whitening halves the error at 0.9 and doubles it at 0.7.
-_LEAST_NEIGHBOUR_CORRELATION = 0.8
 
 
 @dataclass(frozen=True, eq=False)
 class Decorrelated:
-    """Contrasts with independent noise, and the way back.
+    """Contrasts with independent noise, and what is needed to restore them.
 
     Parameters
     ----------
     z : ndarray of shape (n_contrasts, n_features)
         Values with unit noise; their means are the e that the prior shrinks.
     common : ndarray of shape (n_contrasts, n_factors), optional
-        Differences of common factors, as far as they are kept.
+        Differences of common factors, after shrinkage.
     share : ndarray of shape (n_features,) or float
-        How much of the derivative of an estimate e_j by its value is left in
-        d eta_j / d z_j, once e has gone back.
+        ``(d eta_j / d z_j) / (d e_j / d value_j)``: how much of the derivative of an
+        estimate is left when it is restored.
     common_df : ndarray of shape (n_contrasts,) or float
-        Part of the sum of d eta_j / d z_j that does not go through e.
+        The part of the sum of ``d eta_j / d z_j`` that does not go through e.
     """
 
     z: FloatArray
@@ -56,170 +43,69 @@ class Decorrelated:
     common_df: FloatArray | float = 0.0
 
     def divergence(self, slope: FloatArray) -> FloatArray:
-        """Sum over the features of d eta_j / d z_j, given d e_j / d z_j."""
+        """Sum over the features of d eta_j / d z_j, given d e_j / d value_j."""
         total: FloatArray = (slope * self.share).sum(axis=1) + self.common_df
         return total
 
 
 class Covariance(Protocol):
-    """A p x p matrix that is never formed."""
+    """An estimated correlation R."""
+
+    @property
+    def is_diagonal(self) -> bool:
+        """Whether R is the identity, and features can be treated one by one."""
+
+    @property
+    def n_factors(self) -> int:
+        """Number of common factors in R."""
 
     def decorrelate(self, z: FloatArray) -> Decorrelated:
-        """Contrasts of unit variance with this correlation, made independent."""
+        """Values with independent noise, from contrasts with correlation R."""
 
     def restore(self, e: FloatArray, values: Decorrelated) -> FloatArray:
         """eta, from an estimate of the means of decorrelated values."""
 
     def solve(self, rows: FloatArray) -> FloatArray:
-        """The inverse times each row; may overwrite `rows`."""
+        """R^-1 times each row; `rows` is not changed, and may be returned."""
 
 
-@dataclass(frozen=True, eq=False)
-class Diagonal:
-    """No correlation: the independence rule of Bickel and Levina."""
+@dataclass(frozen=True)
+class CovarianceEstimator(Entry):
+    """A way to estimate the correlation, and the facts that others ask for.
 
-    variance: FloatArray
-
-    def decorrelate(self, z: FloatArray) -> Decorrelated:
-        return Decorrelated(z)
-
-    def restore(self, e: FloatArray, values: Decorrelated) -> FloatArray:
-        return e
-
-    def solve(self, rows: FloatArray) -> FloatArray:
-        rows /= self.variance
-        return rows
-
-
-@dataclass(frozen=True, eq=False)
-class FactorCovariance:
-    """Common factors and independent rest: ``S (L L' + Psi) S``, by Woodbury.
-
-    The contrasts are ``z = eta + L g + Psi^1/2 noise``: the factors differ between
-    the class means by g, most of it chance (g would have unit variance if the classes
-    did not differ), some of it a real difference of the classes. g is estimated by
-    generalised least squares. The rest, over its standard deviation, goes to the
-    prior; the factor part is shrunken by ``1 - k / |g|^2`` (empirical Bayes for k
-    normal means), and none of it is kept where it is no larger than chance.
+    Parameters
+    ----------
+    name, line
+        See :class:`~ebda.registry.Entry`.
+    estimate : callable
+        From the moments, the contrasts and the samples (None where `needs_samples` is
+        False) to a component.
+    needs_samples : bool
+        Whether it looks at the samples again, after their moments.
+    needs_order : bool
+        Whether the order of the features means something to it.
+    adjusts_null : bool
+        Whether what it leaves may be off N(0, 1) in a way that theory does not tell, so
+        that thresholds use the empirical null and more candidates are compared.
+    in_auto : bool
+        Whether ``covariance="auto"`` compares it.
+    is_usual : bool
+        Whether it is preferred where the samples do not decide.
     """
 
-    variance: FloatArray
-    factors: Factors
+    estimate: Callable[[ClassMoments, Contrasts, Samples | None], Covariance]
+    needs_samples: bool = False
+    needs_order: bool = False
+    adjusts_null: bool = False
+    in_auto: bool = True
+    is_usual: bool = False
 
-    @property
-    def n_factors(self) -> int:
-        return self.factors.n_factors
-
-    def decorrelate(self, z: FloatArray) -> Decorrelated:
-        L, psi = self.factors.loadings, self.factors.specific
-        weighted = L / psi[:, None]
-        inner = np.linalg.inv(L.T @ weighted)
-        g = (z @ weighted) @ inner
-        unit = np.sqrt(psi)
-        rest = (z - g @ L.T) / unit
-        k = self.factors.n_factors
-        with np.errstate(divide="ignore"):
-            kept = np.maximum(0.0, 1 - k / np.einsum("ck,ck->c", g, g))
-        # d(kept g) / dg has the trace k kept + 2 k / |g|^2, where any is kept.
-        common_df = kept * k + np.where(kept > 0, 2 * (1 - kept), 0.0)
-        leverage = np.einsum("jk,kl,jl->j", L, inner, weighted)
-        return Decorrelated(rest, g * kept[:, None], 1 - leverage, common_df)
-
-    def restore(self, e: FloatArray, values: Decorrelated) -> FloatArray:
-        assert values.common is not None
-        eta: FloatArray = values.common @ self.factors.loadings.T
-        eta += e * np.sqrt(self.factors.specific)
-        return eta
-
-    def solve(self, rows: FloatArray) -> FloatArray:
-        L, psi = self.factors.loadings, self.factors.specific
-        scale = np.sqrt(self.variance)
-        rows /= scale
-        weighted = L / psi[:, None]
-        inner = np.eye(L.shape[1]) + L.T @ weighted
-        common = np.linalg.solve(inner, (rows @ weighted).T).T @ weighted.T
-        rows /= psi
-        rows -= common
-        rows /= scale
-        return rows
-
-
-@dataclass(frozen=True, eq=False)
-class NeighbourCovariance:
-    """Features in an order: ``S R S`` with ``R_ij = rho^|i - j|``.
-
-    W (:mod:`ebda.covariance.autoregressive`) makes the contrasts independent. Features that are
-    constant are stepped over.
-    """
-
-    variance: FloatArray
-    rho: float
-    constant: npt.NDArray[np.bool_]
-
-    def _along(
-        self, rows: FloatArray, function: Callable[[FloatArray, float], FloatArray]
-    ) -> FloatArray:
-        out = np.zeros_like(rows)
-        out[:, ~self.constant] = function(rows[:, ~self.constant], self.rho)
-        return out
-
-    def decorrelate(self, z: FloatArray) -> Decorrelated:
-        return Decorrelated(self._along(z, whiten))
-
-    def restore(self, e: FloatArray, values: Decorrelated) -> FloatArray:
-        return self._along(e, unwhiten)
-
-    def solve(self, rows: FloatArray) -> FloatArray:
-        scale = np.sqrt(self.variance)
-        rows /= scale
-        rows = self._along(self._along(rows, whiten), transposed)
-        rows /= scale
-        return rows
-
-
-def diagonal(
-    moments: ClassMoments, contrasts: Contrasts, samples: Samples | None
-) -> Covariance:
-    """D, the diagonal of the estimated variances."""
-    return Diagonal(contrasts.variance)
-
-
-def factor(
-    moments: ClassMoments, contrasts: Contrasts, samples: Samples | None
-) -> Covariance:
-    """Common factors, or the diagonal where there are none."""
-    if samples is None:
-        raise ValueError("covariance='factor' needs the samples, not moments alone")
-    varying = int(np.count_nonzero(~contrasts.constant))
-    factors = common_factors(samples, moments.means, contrasts.variance, varying)
-    if factors is None:
-        return Diagonal(contrasts.variance)
-    return FactorCovariance(contrasts.variance, factors)
-
-
-def neighbours(
-    moments: ClassMoments, contrasts: Contrasts, samples: Samples | None
-) -> Covariance:
-    """Autoregression along the features, or the diagonal where they have no order.
-
-    Whitening also takes apart what neighbours have in common in their means, and is
-    worth it for a strong correlation only.
-    """
-    if samples is None:
-        raise ValueError("covariance='neighbours' needs the samples, not moments alone")
-    rho = neighbour_correlation(
-        samples, moments.means, contrasts.variance, contrasts.constant
-    )
-    if rho < _LEAST_NEIGHBOUR_CORRELATION:
-        return Diagonal(contrasts.variance)
-    return NeighbourCovariance(contrasts.variance, rho, contrasts.constant)
-
-
-Estimate = Callable[[ClassMoments, Contrasts, Samples | None], Covariance]
-COVARIANCES: dict[str, Estimate] = {
-    "diagonal": diagonal,
-    "factor": factor,
-    "neighbours": neighbours,
-}
-# Those that need to see the samples again.
-NEEDS_SAMPLES = frozenset({"factor", "neighbours"})
+    def __call__(
+        self, moments: ClassMoments, contrasts: Contrasts, samples: Samples | None
+    ) -> Covariance:
+        """Estimate it."""
+        if self.needs_samples and samples is None:
+            raise ValueError(
+                f"covariance={self.name!r} needs the samples, not moments alone"
+            )
+        return self.estimate(moments, contrasts, samples)

@@ -6,42 +6,34 @@ import time
 from collections.abc import Callable, Iterable
 from functools import partial
 from numbers import Real
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 from joblib import Parallel, delayed
 from sklearn.utils import check_random_state
 
-from ebda.covariance.base import COVARIANCES, FactorCovariance
-from ebda.data.samples import Samples
-from ebda.estimators import validation
-from ebda.estimators.moment_classifier import MomentClassifier, squeeze
+from ebda.covariance import COVARIANCES
+from ebda.data import Samples
+from ebda.estimators.moment_classifier import MomentClassifier, Training, squeeze
 from ebda.kernels.threads import one_blas_thread
-from ebda.moments.classwise import ClassMoments
-from ebda.moments.contrasts import Contrasts, by_hash
-from ebda.moments.variance import MIN_SAMPLES
+from ebda.moments import VARIANCES, ClassMoments, choose_features
 from ebda.priors import PriorEstimator, make_prior
 from ebda.priors.posterior import Posterior, Prior
 from ebda.rule.effects import Effects
 from ebda.rule.linear_rule import LinearRule, log_odds
 from ebda.rule.ranking import Ranking, rank_features
 from ebda.rule.shrinkage import SHRINKAGES
-from ebda.selection.candidates import Name, Recipe, drop_redundant, shrinkages_for
+from ebda.selection.candidates import (
+    Name,
+    Recipe,
+    Summary,
+    beside_factors,
+    drop_redundant,
+)
 from ebda.selection.weights import Selection, combine, select
-from ebda.typing import FloatArray, IntArray
-
-# What "auto" compares.
-AUTO_COVARIANCES = ("diagonal", "factor", "neighbours")
-
-
-# Parameters of a prior given by name. The last tenth of a nat of the bound, which
-# takes hundreds of steps where it is flat, says nothing about the data.
-_BY_NAME = {"dp": {"tol": 1e-9}}
-# Rules are compared on at most so many features, and values of the samples kept; on at
-# least so many features. More would tell little more about which rule suits the data,
-# and a fit would no longer take about as long as reading them.
-MOST_COMPARED, LEAST_COMPARED = 1 << 15, 1 << 12
-_COMPARED_VALUES = 1 << 22
+from ebda.sizes import sizes
+from ebda.typing import FloatArray
 
 
 class EBClassifier(MomentClassifier):
@@ -61,35 +53,37 @@ class EBClassifier(MomentClassifier):
         mixture with a point mass at zero; an estimator such as
         ``DirichletProcess(zero_weight=0.9)``; or a known prior.
     shrinkage : {"auto", "mean", "sparse", "hard"}
-        "auto": "mean" and "sparse" are compared and combined (:mod:`ebda.selection.weights`);
-        beside factors also "mean" with an empirical null ("centred"), "sparse" with a
-        fifth of the threshold ("strict"), both thresholds with an empirical null
-        (:mod:`ebda.priors.null`), and "mean" with a kernel prior ("smooth").
+        "auto": "mean" and "sparse" are compared and combined
+        (:mod:`ebda.selection.weights`); beside factors also "mean" with an empirical
+        null ("centred"), "sparse" with a fifth of the threshold ("strict"), both
+        thresholds with an empirical null (:mod:`ebda.priors.null`), and "mean" with a
+        kernel prior ("smooth").
         "mean": posterior means (the paper's DP). "sparse": the same, and zero where
         the probability of being zero exceeds `zero_threshold` (Sparse DP). "hard":
         the raw differences where "sparse" keeps them (Hard Thresh DP).
     zero_threshold : float
         kappa, between 0 and 1, for "sparse" and "hard".
     variance : {"moderated", "pooled", "separate"}
-        "moderated": one variance a feature, shrunken to what is usual among the
+        "moderated": one variance per feature, shrunken to what is usual among the
         features. "pooled": the same without shrinkage. "separate": one for each
         class, averaged as in Welch's test.
     covariance : {"auto", "diagonal", "factor", "neighbours"}
         Within-class covariance. "diagonal" treats features as independent. "factor":
-        common factors and an independent rest (:mod:`ebda.covariance.factors`). "neighbours":
-        an autoregression along features that have an order, such as the points of a
-        spectrum (:mod:`ebda.covariance.autoregressive`). "auto": all are compared and combined; what
-        finds no factors or no order is left out. With fewer than ten samples that
-        could be held out "auto" stands for "factor", and shrinkage="auto" for "mean".
+        common factors and an independent rest (:mod:`ebda.covariance.factor`).
+        "neighbours": an autoregression along features that have an order, such as the
+        points of a spectrum (:mod:`ebda.covariance.neighbours`). "auto": all are
+        compared and combined; what finds no factors or no order is left out. With
+        fewer than ten samples that could be held out, "auto" means "factor", and
+        shrinkage="auto" means "mean".
     priors : None, "empirical", "uniform" or array-like of shape (n_classes,)
         Class probabilities, in the order of `classes_`. None and "empirical" take
         the shares of the training data.
     n_jobs : int, optional
-        Folds fitted at a time, and batches of a prior given by name; the result does
-        not depend on it.
+        Folds, and batches of a prior given by name, that are fitted in parallel; the
+        result does not depend on it.
     random_state : int, RandomState or None
-        Deals out the folds, and is for a prior given by name where it needs random
-        numbers. None deals them out the same way each time.
+        For the assignment of samples to folds, and for a prior given by name that
+        needs random numbers. None assigns them the same way each time.
     verbose : int
         1 prints the steps and their times.
 
@@ -172,10 +166,50 @@ class EBClassifier(MomentClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
+    def fit(
+        self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
+    ) -> Self:
+        """Fit the rule.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Data; float32, integers, CSR and CSC are used as they are. Data that does
+            not fit in memory is read in blocks: ``numpy.memmap``, Zarr, HDF5, AnnData
+            in backed mode, Parquet (:mod:`ebda.data.disk`); or summed where it is: Dask
+            (:mod:`ebda.data.dask`).
+        y : array-like of shape (n_samples,)
+            Labels of any type.
+        sample_weight : array-like of shape (n_samples,), optional
+            Frequency weights: 2 counts as two equal samples.
+        """
+        return super().fit(X, y, sample_weight)
+
+    def _fit_moments(
+        self, training: Training, moments: ClassMoments, samples: Samples | None
+    ) -> None:
+        """From moments to the rule; the steps are those of the README's picture."""
+        contrasts = self._contrasts(training, moments)
+        summary, recipe = Summary(moments, contrasts, samples), self._recipe()
+        compared = self._compared(recipe, summary)
+        effects = drop_redundant(recipe.effects(compared))
+        recipe = recipe.only(list(effects))
+        rules = recipe.rules(effects, compared.moments)
+        self.selection_, share = self._select(effects, rules, compared)
+        reported = beside_factors(effects) or self.selection_.best
+        rule_of = rules.__getitem__
+        if compared is not summary:
+            recipe = recipe.only(self.selection_.used(reported))
+            effects = recipe.effects(summary)
+            rule_of = partial(recipe.rule, effects=effects, moments=moments)
+        self._keep_effects(effects, reported)
+        odds = log_odds(self.class_prior_)
+        self._keep_rule(combine(rule_of, self.selection_.candidates, share, odds))
+
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        validation.one_of("shrinkage", self.shrinkage, ["auto", *SHRINKAGES])
-        validation.one_of("covariance", self.covariance, ["auto", *COVARIANCES])
+        SHRINKAGES.find(self.shrinkage, besides=("auto",))
+        COVARIANCES.find(self.covariance, besides=("auto",))
         if not (
             isinstance(self.zero_threshold, Real) and 0 <= self.zero_threshold <= 1
         ):
@@ -183,150 +217,92 @@ class EBClassifier(MomentClassifier):
                 f"zero_threshold must lie between 0 and 1, got {self.zero_threshold!r}"
             )
 
-    def _recipe(self, quick: bool = False) -> Recipe:
-        """The candidates; `quick` is for folds, where a few digits are enough."""
-        auto = self.covariance == "auto"
-        covariances = AUTO_COVARIANCES if auto else (self.covariance,)
-        candidates = {
-            (covariance, name): shrinkage
-            for covariance in covariances
-            for name, shrinkage in shrinkages_for(
-                covariance, self.shrinkage, self.zero_threshold
-            ).items()
-        }
-        return Recipe(
+    def _recipe(self, for_folds: bool = False) -> Recipe:
+        """The candidates; in folds a few digits of the prior are enough."""
+        return Recipe.of(
             self.variance,
-            candidates,
+            self.covariance,
+            self.shrinkage,
+            self.zero_threshold,
             {
-                "main": partial(self._make_prior, quick),
+                "main": partial(self._make_prior, for_folds),
                 "kernel": lambda start: make_prior("kernel"),
             },
             self._unbiased_midpoint,
         )
 
-    def _make_prior(self, quick: bool, start: Prior | None) -> PriorEstimator:
+    def _make_prior(self, for_folds: bool, start: Prior | None) -> PriorEstimator:
         settings = {"random_state": self.random_state, "n_jobs": self.n_jobs}
-        if isinstance(self.prior, str):
-            settings |= _BY_NAME.get(self.prior, {})
-            settings |= {"n_jobs": 1, "start": start} if quick else {}
-        return make_prior(self.prior, **settings)
+        if for_folds:
+            settings |= {"n_jobs": 1, "start": start}
+        return make_prior(self.prior, for_classifier=True, **settings)
 
     def _needs_samples(self) -> bool:
         return self._recipe().needs_samples
 
-    def _rule(
-        self,
-        moments: ClassMoments,
-        contrasts: Contrasts,
-        samples: Samples | None,
-        class_prior: FloatArray,
-    ) -> LinearRule:
-        """Effects under each covariance, the choice between them, and the rule."""
-        recipe = self._recipe()
-        compared = self._compared(recipe, moments, samples)
-        data = moments, contrasts, samples
-        if compared is not None and samples is not None:
-            recipe = recipe.without_order() if self.covariance == "auto" else recipe
-            chosen = moments.features(compared)
-            data = chosen, recipe.contrasts(chosen), samples.features(compared)
-
-        start = time.perf_counter()
-        effects = drop_redundant(recipe.effects(*data))
-        recipe = recipe.only(list(effects))
-        flat = np.ones_like(class_prior)
-        rules = recipe.rules(effects, data[0], flat)
-        units = np.array([rules[name].spread for name in recipe.names])
-        self._say("covariance, prior and posterior", start)
-
-        start = time.perf_counter()
-        self.selection_, spread = self._select(effects, *data)
-        self.calibration_ = self.selection_.calibration
-        self._say(f"choice of the rule\n{self.selection_}", start)
-
-        reported = self._reported(effects)
-        rule_of = rules.__getitem__
-        if compared is not None:
-            recipe = recipe.only(self.selection_.used(reported))
-            effects = recipe.effects(moments, contrasts, samples)
-            rule_of = partial(recipe.rule, effects=effects, moments=moments, prior=flat)
-        self._keep(effects[reported])
-        found = [getattr(e.covariance, "n_factors", 0) for e in effects.values()]
-        self.n_factors_ = max(found)
-        odds = log_odds(class_prior)
-        if self.selection_.n_folds:
-            return combine(rule_of, self.selection_, spread, units, odds)
-        rule = rule_of(self.selection_.best)
-        return LinearRule(rule.coef, rule.intercept + odds)
-
-    def _compared(
-        self, recipe: Recipe, moments: ClassMoments, samples: Samples | None
-    ) -> IntArray | None:
-        """Features that rules are compared on, where all would be too many."""
+    def _compared(self, recipe: Recipe, summary: Summary) -> Summary:
+        """What rules are compared on: some of the features, where all are too many."""
+        samples, moments = summary.samples, summary.moments
         if samples is None or len(recipe.names) == 1:
-            return None
-        most = max(LEAST_COMPARED, min(MOST_COMPARED, _COMPARED_VALUES // len(samples)))
-        return None if moments.means.shape[1] <= most else by_hash(moments, most)
+            return summary
+        most = sizes.compared_values // len(samples)
+        most = min(max(most, sizes.least_compared), sizes.most_compared)
+        if moments.means.shape[1] <= most:
+            return summary
+        chosen = choose_features(moments, most)
+        some = moments.features(chosen)
+        return Summary(some, recipe.contrasts(some), samples.features(chosen))
 
     def _select(
         self,
         effects: dict[Name, Effects],
-        moments: ClassMoments,
-        contrasts: Contrasts,
-        samples: Samples | None,
+        rules: dict[Name, LinearRule],
+        compared: Summary,
     ) -> tuple[Selection, FloatArray]:
+        """The choice between the candidates, and what their rules are multiplied by."""
         names = list(effects)
         if len(names) == 1:
             reason = "There was one rule, and nothing to compare it with."
             return Selection.without_folds(names, names[0], reason), np.ones(1)
+        start, state, samples = time.perf_counter(), self.random_state, compared.samples
         assert samples is not None
-        state = self.random_state
-        seed = 0 if state is None else check_random_state(state).randint(2**31 - 1)
-        return select(
-            self._recipe(quick=True).starting_at(effects),
+        sd = np.sqrt(compared.contrasts.variance)
+        selection, share = select(
+            self._recipe(for_folds=True).starting_at(effects),
             samples,
-            samples.fingerprint(moments.means, np.sqrt(contrasts.variance)),
-            len(moments.counts),
-            MIN_SAMPLES[self.variance],
-            seed,
+            samples.fingerprint(compared.moments.means, sd),
+            np.array([rules[name].score_sd for name in names]),
+            len(self.classes_),
+            VARIANCES[self.variance].min_samples,
+            0 if state is None else check_random_state(state).randint(2**31 - 1),
             self._run,
         )
+        self._say(f"choice of the rule\n{selection}", start)
+        return selection, share
 
     def _run(
         self, function: Callable[..., FloatArray], jobs: Iterable[tuple[Any, ...]]
     ) -> list[FloatArray]:
         """Call a function for each job, on threads: most of it runs without the GIL.
 
-        Never on other processes, whatever the backend around a fit: all jobs look at
-        the same samples, which may be as large as X.
+        Never on other processes, whatever the backend around a fit: all jobs share the
+        samples, which may be as large as X.
 
         One limit of BLAS threads for all of them: it belongs to the process, and jobs
-        that set and reset it each for itself would leave it wrong.
+        that set and reset it by themselves would leave it wrong.
         """
         parallel = Parallel(n_jobs=self.n_jobs, require="sharedmem")
         with one_blas_thread():
             return list(parallel(delayed(function)(*job) for job in jobs))
 
-    def _reported(self, effects: dict[Name, Effects]) -> Name:
-        """The candidate whose effects attributes and ranking are about.
-
-        Where common factors were found, those beside them, and with the empirical null
-        if there is a choice: what factors leave behind would look like thousands of
-        small differences. Else those of the candidate with the largest weight.
-        """
-        beside = {
-            name[1]: name
-            for name, e in effects.items()
-            if isinstance(e.covariance, FactorCovariance)
-        }
-        if beside:
-            return beside.get("centred", next(iter(beside.values())))
-        return self.selection_.best
-
-    def _keep(self, effects: Effects) -> None:
-        self.prior_estimator_ = effects.prior_estimator
-        self.prior_ = effects.prior_estimator.prior_
-        self.posterior_ = effects.posterior
-        self.z_ = squeeze(effects.z)
+    def _keep_effects(self, effects: dict[Name, Effects], reported: Name) -> None:
+        self.n_factors_ = max(e.covariance.n_factors for e in effects.values())
+        self.calibration_ = self.selection_.calibration
+        shown = effects[reported]
+        self.prior_estimator_ = shown.prior_estimator
+        self.prior_ = shown.prior_estimator.prior_
+        self.posterior_ = shown.posterior
+        self.z_ = squeeze(shown.z)
 
     def _fitted_posterior(self) -> Posterior:
         if "posterior_" not in vars(self):

@@ -6,7 +6,8 @@ found.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -20,11 +21,9 @@ from sklearn.base import (
 )
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from ebda.data.memory import InMemory
-from ebda.data.opening import as_data
-from ebda.data.protocols import Data
+from ebda.data import Data, InMemory, as_data
 from ebda.estimators import validation
-from ebda.moments.classwise import ClassMoments, class_moments
+from ebda.moments import ClassMoments, class_moments
 from ebda.selection.calibration import Calibration
 from ebda.typing import FloatArray
 
@@ -71,22 +70,33 @@ class LinearClassifier(
         moments = class_moments(X, codes, len(classes))
         validation.check_finite_moments(moments, X, self._names())
         if len(codes) <= len(classes):
-            raise ValueError(
-                f"{len(codes)} samples of {len(classes)} classes tell no variance; "
-                "more samples than classes are needed"
-            )
+            raise ValueError(validation.too_few_samples(len(codes), len(classes)))
         if not moments.centred_squares.any():
             raise ValueError("the features do not vary within the classes")
         return X, classes, codes, moments
 
     def _open(self, X: Any, y: Any, reset: bool) -> tuple[Data, npt.NDArray[Any]]:
-        """X wherever it is, and the labels, checked."""
+        """X, in memory or not, and the labels, checked."""
         data = as_data(X)
         if data is None:
             X, y = self._validate(X, y, reset)
             return InMemory(X), y
         validation.check_header(self, data, reset)
         return data, validation.check_labels_of(y, data.shape[0])
+
+    @contextmanager
+    def _unchanged_on_error(self) -> Iterator[None]:
+        """Leave the estimator as it was if the block fails.
+
+        Fitted attributes are replaced, and never changed in place.
+        """
+        before = vars(self).copy()
+        try:
+            yield
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
 
     def _names(self) -> npt.NDArray[Any] | None:
         return getattr(self, "feature_names_in_", None)
@@ -124,7 +134,7 @@ class LinearClassifier(
         )
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Scores: one a sample for two classes, else one a class and sample.
+        """Scores: one per sample for two classes, else one per class and sample.
 
         Parameters
         ----------
@@ -159,7 +169,7 @@ class LinearClassifier(
         return labels
 
     def _calibration(self) -> Calibration:
-        """From scores to probabilities; scores are log-odds where not said else."""
+        """From scores to probabilities; without a calibration, scores are log-odds."""
         return getattr(self, "calibration_", None) or Calibration.none()
 
     def predict_log_proba(self, X: Any) -> FloatArray:

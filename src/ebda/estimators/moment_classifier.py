@@ -1,7 +1,7 @@
 """Classifiers whose rule is a function of the class moments.
 
-And perhaps of samples that were kept: so they can be fitted to data that is nowhere
-together, and to a stream of batches.
+Some also look again at samples that were kept. Nothing else is asked of the data, so
+that they can be fitted to data that is not in memory, and to a stream of batches.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 import warnings
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -16,26 +17,53 @@ import numpy.typing as npt
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import column_or_1d
 
-from ebda.covariance.base import Diagonal
-from ebda.data.memory import InMemory
-from ebda.data.protocols import Data
-from ebda.data.samples import Samples
+from ebda.covariance import Diagonal
+from ebda.data import Data, InMemory, Samples
 from ebda.estimators import validation
 from ebda.estimators.linear_classifier import LinearClassifier
-from ebda.kernels.threads import allow_threads, over_blocks
-from ebda.moments.classwise import ClassMoments
-from ebda.moments.contrasts import Contrasts, class_contrasts
-from ebda.moments.variance import MIN_SAMPLES, VARIANCES
+from ebda.kernels.rows import any_nonzero
+from ebda.kernels.threads import allow_threads
+from ebda.moments import VARIANCES, ClassMoments, Contrasts, class_contrasts
 from ebda.rule.linear_rule import LinearRule, linear_rule
-from ebda.typing import FloatArray
+from ebda.typing import FloatArray, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """Checked samples with their labels.
+
+    Parameters
+    ----------
+    data : Data
+        X.
+    classes : ndarray of shape (n_classes,)
+        The labels.
+    codes : ndarray of int of shape (n_samples,)
+        Place of each sample's label among them.
+    weight : ndarray of shape (n_samples,), optional
+        Frequency weights.
+    """
+
+    data: Data
+    classes: npt.NDArray[Any]
+    codes: IntArray
+    weight: FloatArray | None
+
+
+class TooFewSamplesError(ValueError):
+    """There is no rule yet; more samples may give one."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"cannot fit: {reason}")
+        self.reason = reason
 
 
 class MomentClassifier(LinearClassifier):
-    """A rule that is a function of the class moments: ``coef = D^-1 (scale eta)``.
+    """A rule that is a function of the class moments.
 
     A subclass stores the parameters `variance` and `priors`, and says how eta is
-    estimated in `_estimate`; or makes the rule itself in `_rule`, from the samples too
-    where `_needs_samples` says so.
+    estimated in `_estimate`; or it makes the rule itself in `_fit_moments`, from the
+    samples too where `_needs_samples` says so.
     """
 
     variance: str
@@ -46,23 +74,21 @@ class MomentClassifier(LinearClassifier):
         """The estimate of eta for each contrast and feature."""
         raise NotImplementedError
 
-    def _rule(
-        self,
-        moments: ClassMoments,
-        contrasts: Contrasts,
-        samples: Samples | None,
-        class_prior: FloatArray,
-    ) -> LinearRule:
-        """The rule, from what was summed up."""
+    def _fit_moments(
+        self, training: Training, moments: ClassMoments, samples: Samples | None
+    ) -> None:
+        """From moments to the rule."""
+        contrasts = self._contrasts(training, moments)
         eta = self._estimate(contrasts)
-        covariance = Diagonal(contrasts.variance)
-        return linear_rule(moments, contrasts, eta, covariance, class_prior)
+        self._keep_rule(
+            linear_rule(moments, contrasts, eta, Diagonal(), self.class_prior_)
+        )
 
     def _needs_samples(self) -> bool:
         return False
 
     def _check_parameters(self) -> None:
-        validation.one_of("variance", self.variance, VARIANCES)
+        VARIANCES.find(self.variance)
 
     def fit(
         self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
@@ -81,17 +107,12 @@ class MomentClassifier(LinearClassifier):
         sample_weight : array-like of shape (n_samples,), optional
             Frequency weights: 2 counts as two equal samples.
         """
-        self._check_parameters()
-        data, y = self._open(X, y, reset=True)
-        classes, codes = validation.encode_labels(y)
-        validation.several_classes(classes)
-        weight = validation.check_sample_weight(sample_weight, data.shape[0])
-        moments, samples = self._summarise(data, codes, len(classes), weight)
-        self.samples_, self.n_seen_ = None, len(codes)  # fit does not keep the data
-        with data.job_context():
-            lacking = self._fit_rule(classes, moments, samples)
-        if lacking is not None:
-            raise ValueError(f"cannot fit: {lacking}")
+        with self._unchanged_on_error():
+            training = self._check_training(X, y, sample_weight)
+            moments, samples = self._summarise(training)
+            with training.data.job_context(), self._threads():
+                self._fit_moments(training, moments, samples)
+            self.samples_, self.n_seen_ = None, len(training.codes)
         return self
 
     def partial_fit(
@@ -108,27 +129,44 @@ class MomentClassifier(LinearClassifier):
         X, y, sample_weight
             As in `fit`. A batch may lack classes.
         classes : array-like of shape (n_classes,), optional
-            All labels that will ever come; needed in the first call.
+            All labels that will ever occur; needed in the first call.
         """
-        self._check_parameters()
-        first = not hasattr(self, "moments_")
-        data, y = self._open(X, y, reset=first)
-        known = self._known_classes(classes, first)
-        _, codes = validation.encode_labels(y, known)
-        weight = validation.check_sample_weight(sample_weight, data.shape[0])
-        seen = 0 if first else self.n_seen_
-        moments, batch = self._summarise(data, codes, len(known), weight, seen)
-        samples = None if batch is None else self._more_samples(batch, first)
-        if not first:
-            moments = self.moments_.merge(moments)
-        # A batch that fails has changed nothing so far, and can be given again.
-        self.samples_ = samples
-        self.n_seen_ = seen + len(codes)
-        with data.job_context():
-            self.unfitted_reason_ = self._fit_rule(known, moments, samples)
+        with self._unchanged_on_error():
+            first = not hasattr(self, "moments_")
+            seen = 0 if first else self.n_seen_
+            training = self._check_training(X, y, sample_weight, classes, first)
+            moments, batch = self._summarise(training, seen)
+            samples = None if batch is None else self._add_samples(batch, first)
+            if not first:
+                moments = self.moments_.merge(moments)
+            try:
+                with training.data.job_context(), self._threads():
+                    self._fit_moments(training, moments, samples)
+            except TooFewSamplesError as error:  # there may be more to come
+                self._unfitted_reason = error.reason
+            self.samples_, self.n_seen_ = samples, seen + len(training.codes)
         return self
 
-    def _more_samples(self, batch: Samples, first: bool) -> Samples:
+    def _check_training(
+        self,
+        X: Any,
+        y: npt.ArrayLike,
+        sample_weight: npt.ArrayLike | None,
+        classes: npt.ArrayLike | None = None,
+        first: bool | None = None,
+    ) -> Training:
+        """Check what was given; `first` is None unless it is a batch of a stream."""
+        self._check_parameters()
+        stream = first is not None
+        data, y = self._open(X, y, reset=first is not False)
+        known = self._known_classes(classes, bool(first)) if stream else None
+        known, codes = validation.encode_labels(y, known)
+        if not stream:
+            validation.several_classes(known)
+        weight = validation.check_sample_weight(sample_weight, data.shape[0])
+        return Training(data, known, codes, weight)
+
+    def _add_samples(self, batch: Samples, first: bool) -> Samples:
         """The samples kept so far and those of a batch.
 
         `fit` keeps none: after it, factors and folds are those of the batches since.
@@ -161,70 +199,58 @@ class MomentClassifier(LinearClassifier):
         return given
 
     def _summarise(
-        self,
-        data: Data,
-        codes: npt.NDArray[np.intp],
-        n_classes: int,
-        weight: FloatArray | None,
-        seen: int = 0,
+        self, training: Training, seen: int = 0
     ) -> tuple[ClassMoments, Samples | None]:
         """The one pass over the data: moments, and samples where they are needed."""
-        start, keep = time.perf_counter(), self._needs_samples()
+        start, data, keep = time.perf_counter(), training.data, self._needs_samples()
+        n_classes = len(training.classes)
         with validation.naming(self._names()), self._threads():
-            found = data.summarise(codes, n_classes, weight, keep, seen)
+            found = data.summarise(
+                training.codes, n_classes, training.weight, keep, seen
+            )
             X = data.X if isinstance(data, InMemory) else None
             validation.check_finite_moments(found[0], X, self._names())
         self._say(f"moments of {data.shape[0]} x {data.shape[1]}", start)
         return found
 
+    def _contrasts(self, training: Training, moments: ClassMoments) -> Contrasts:
+        """Normalised contrasts; an error where the samples are too few for any."""
+        classes = training.classes
+        self.classes_, self.moments_ = classes, moments
+        self.class_prior_ = validation.class_prior(self.priors, moments.counts)
+        self._check_enough(classes, moments.counts)
+        estimate = VARIANCES[self.variance].estimate
+        contrasts = class_contrasts(moments, estimate(moments))
+        if contrasts.any_constant and contrasts.constant.all():
+            p = len(contrasts.constant)
+            raise TooFewSamplesError(
+                f"all {p} features are constant, nothing to classify by"
+            )
+        self.contrasts_, self.z_ = contrasts, squeeze(contrasts.z)
+        return contrasts
+
+    def _keep_rule(self, rule: LinearRule) -> None:
+        self.coef_, self.intercept_ = rule.coef, rule.intercept
+        self.selected_ = any_nonzero(rule.coef)
+
     def _threads(self) -> AbstractContextManager[None]:
         return allow_threads(getattr(self, "n_jobs", None))
 
-    def _lacking(self, classes: npt.NDArray[Any], counts: FloatArray) -> str | None:
-        """What the samples lack for a rule, if anything."""
-        least = MIN_SAMPLES[self.variance]
+    def _check_enough(self, classes: npt.NDArray[Any], counts: FloatArray) -> None:
+        """Whether there are enough samples of each class, and of all."""
+        least = VARIANCES[self.variance].min_samples
         few = classes[counts < least] if least > 1 else classes[counts <= 0]
         if few.size:
             names = ", ".join(map(repr, few.tolist()))
-            if least == 1:
-                return f"no sample of class {names}"
-            return (
-                f"variance={self.variance!r} needs {least} samples in every class, and "
-                f"class {names} has fewer"
+            raise TooFewSamplesError(
+                f"no sample of class {names}"
+                if least == 1
+                else f"variance={self.variance!r} needs {least} samples in every "
+                f"class, and class {names} has fewer"
             )
         if counts.sum() <= len(counts):
-            return (
-                f"{counts.sum():g} samples of {len(counts)} classes tell no variance; "
-                "more samples than classes are needed (weights are counts)"
-            )
-        return None
-
-    def _fit_rule(
-        self,
-        classes: npt.NDArray[Any],
-        moments: ClassMoments,
-        samples: Samples | None,
-    ) -> str | None:
-        """Moments to rule: the way of the data. What is lacking, if no rule."""
-        prior = validation.class_prior(self.priors, moments.counts)
-        lacking = self._lacking(classes, moments.counts)
-        if lacking is None:
-            with self._threads():
-                contrasts = class_contrasts(moments, VARIANCES[self.variance](moments))
-            if contrasts.any_constant and contrasts.constant.all():
-                p = len(contrasts.constant)
-                lacking = f"all {p} features are constant, nothing to classify by"
-        self.classes_, self.moments_ = classes, moments
-        if lacking is not None:
-            return lacking
-        self.class_prior_ = prior
-        self.contrasts_ = contrasts
-        self.z_ = squeeze(contrasts.z)
-        with self._threads():
-            rule = self._rule(moments, contrasts, samples, prior)
-            self.selected_ = _any_weight(rule.coef)
-        self.coef_, self.intercept_ = rule.coef, rule.intercept
-        return None
+            reason = validation.too_few_samples(counts.sum(), len(counts))
+            raise TooFewSamplesError(f"{reason} (weights are counts)")
 
     def _say(self, what: str, start: float) -> None:
         if getattr(self, "verbose", 0):
@@ -233,19 +259,8 @@ class MomentClassifier(LinearClassifier):
 
     def _scores(self, X: Any) -> Any:
         if not hasattr(self, "coef_") and hasattr(self, "moments_"):
-            raise NotFittedError(f"cannot predict yet: {self.unfitted_reason_}")
+            raise NotFittedError(f"cannot predict yet: {self._unfitted_reason}")
         return super()._scores(X)
-
-
-def _any_weight(coef: FloatArray) -> npt.NDArray[np.bool_]:
-    """Features that have any weight."""
-    selected = np.empty(coef.shape[1], dtype=bool)
-
-    def part(cols: slice) -> None:
-        coef[:, cols].any(axis=0, out=selected[cols])
-
-    over_blocks(part, len(selected), long=True)
-    return selected
 
 
 def squeeze(rows: FloatArray) -> FloatArray:

@@ -13,18 +13,15 @@ from scipy import sparse
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
+from ebda.data import Data, InMemory
 from ebda.data.finite import NonFiniteError
-from ebda.data.memory import InMemory
-from ebda.data.protocols import Data
-from ebda.kernels.threads import over_blocks
-from ebda.moments.classwise import ClassMoments
+from ebda.kernels.extremes import squares_are_sound
+from ebda.moments import ClassMoments
 from ebda.typing import FloatArray
 
 _SHOWN = 5
 # Squares of deviations below this underflow.
 _SMALLEST = 1e-150
-# Sums of squares up to this can be added up.
-_LARGEST = 1e300
 
 
 def one_of(name: str, value: Any, known: Iterable[str]) -> None:
@@ -83,6 +80,14 @@ def encode_labels(
             f"y has labels that are not in classes: {unknown[:_SHOWN].tolist()}"
         )
     return classes, np.searchsorted(classes, found)[codes]
+
+
+def too_few_samples(n_samples: float, n_classes: int) -> str:
+    """The message for as many samples as classes, or fewer."""
+    return (
+        f"{n_samples:g} samples of {n_classes} classes are too few to estimate a "
+        "variance; more samples than classes are needed"
+    )
 
 
 def several_classes(classes: npt.NDArray[Any]) -> None:
@@ -193,17 +198,7 @@ def check_finite_moments(
 
     X is None where its values were looked at block by block.
     """
-    means, squares = moments.means, moments.centred_squares
-
-    def sound(cols: slice) -> bool:
-        # Squares about a mean that is not finite are not finite: they are NaN, which
-        # is the least and the most of all, or infinite.
-        some = squares[:, cols]
-        if not some.max() < _LARGEST:
-            return False
-        return bool(some.min(axis=1).max() > 0 or some.sum(axis=0).min() > 0)
-
-    if all(over_blocks(sound, means.shape[1], long=True)):
+    if squares_are_sound(moments.centred_squares):
         return
     bad = ~np.isfinite(moments.means).all(axis=0)
     if bad.any() and X is not None:

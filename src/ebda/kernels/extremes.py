@@ -7,7 +7,11 @@ import numpy.typing as npt
 
 from ebda.kernels import loops
 from ebda.kernels.compiled import for_each_block
+from ebda.kernels.threads import over_blocks
 from ebda.typing import FloatArray
+
+# Sums of squares up to this can be added up.
+_LARGEST = 1e300
 
 
 def as_floats(bits: tuple[np.int64, ...]) -> FloatArray:
@@ -33,3 +37,22 @@ def minmax(z: FloatArray) -> tuple[float, float]:
     found = for_each_block(_ends, loops.ends, len(z), z.view(np.int64))
     parts = np.array(found).view(np.float64)
     return float(parts[:, 0].min()), float(parts[:, 1].max())
+
+
+def squares_are_sound(squares: FloatArray) -> bool:
+    """Whether sums of squares are finite, can be added up, and are positive somewhere.
+
+    Squares about a mean that is not finite are NaN, which is the least and the largest
+    of all, or infinite. For each feature, some row is to be positive.
+
+    >>> squares_are_sound(np.array([[1.0, np.nan]]))
+    False
+    """
+
+    def sound(cols: slice) -> bool:
+        some = squares[:, cols]
+        if not some.max() < _LARGEST:
+            return False
+        return bool(some.min(axis=1).max() > 0 or some.sum(axis=0).min() > 0)
+
+    return all(over_blocks(sound, squares.shape[1], releases_lock=True))

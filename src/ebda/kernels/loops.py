@@ -190,20 +190,15 @@ def two_class_z(
     return largest, least, smallest
 
 
-def scale_and_divide(
-    rows: FloatArray,
-    factor: FloatArray,
-    variance: FloatArray,
-    divisor: FloatArray,
-    left: int,
-    right: int,
+def divide_by_root(
+    rows: FloatArray, variance: FloatArray, left: int, right: int
 ) -> None:
-    """Each row times ``sqrt(factor variance)`` over the divisor, in place."""
-    given, by = variance[left:right], divisor[left:right]
+    """Each row over the square root of `variance`, in place."""
+    given = variance[left:right]
     for c in range(len(rows)):
         row = rows[c, left:right]
         for j in range(len(given)):
-            row[j] = row[j] * sqrt(factor[c, 0] * given[j]) / by[j]
+            row[j] = row[j] / sqrt(given[j])
 
 
 def cell_sums(

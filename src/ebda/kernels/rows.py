@@ -12,35 +12,23 @@ from ebda.sizes import sizes
 from ebda.typing import FloatArray
 
 
-def _scale_and_divide(
-    rows: FloatArray,
-    factor: FloatArray,
-    variance: FloatArray,
-    divisor: FloatArray,
-    left: int,
-    right: int,
+def _divide_by_root(
+    rows: FloatArray, variance: FloatArray, left: int, right: int
 ) -> None:
-    part = rows[:, left:right]
-    part *= np.sqrt(factor * variance[left:right])
-    part /= divisor[left:right]
+    rows[:, left:right] /= np.sqrt(variance[left:right])
 
 
-def scale_and_divide(
-    rows: FloatArray, factor: FloatArray, variance: FloatArray, divisor: FloatArray
-) -> None:
-    """``rows *= sqrt(factor * variance) / divisor``, for one factor per row.
+def divide_by_root(rows: FloatArray, variance: FloatArray) -> None:
+    """``rows /= sqrt(variance)``.
 
     Parameters
     ----------
     rows : ndarray of shape (n_contrasts, n_features)
         Overwritten.
-    factor : ndarray of shape (n_contrasts, 1)
-        See above.
-    variance, divisor : ndarray of shape (n_features,)
+    variance : ndarray of shape (n_features,)
         See above.
     """
-    arguments = rows, factor, variance, divisor
-    for_each_block(_scale_and_divide, loops.scale_and_divide, rows.shape[1], *arguments)
+    for_each_block(_divide_by_root, loops.divide_by_root, rows.shape[1], rows, variance)
 
 
 def add_scaled(total: FloatArray, share: float, rows: FloatArray) -> None:
@@ -63,14 +51,13 @@ def any_nonzero(rows: FloatArray) -> npt.NDArray[np.bool_]:
     return found
 
 
-def weighted_squares(rows: FloatArray, weight: FloatArray) -> float:
-    """``sum_cj weight_j rows_cj**2``, the same for any number of threads."""
+def inner_product(a: FloatArray, b: FloatArray) -> float:
+    """``sum_cj a_cj b_cj``, the same for any number of threads."""
 
-    def add(cols: slice) -> float:
-        w = rows[:, cols]
-        return float(np.einsum("cj,cj,j->", w, w, weight[cols]))
+    def multiply(cols: slice) -> float:
+        return float(np.einsum("cj,cj->", a[:, cols], b[:, cols]))
 
-    return sum(over_blocks(add, rows.shape[1], sizes.summed_features, True))
+    return sum(over_blocks(multiply, a.shape[1], sizes.summed_features, True))
 
 
 def row_products(rows: FloatArray, means: FloatArray) -> FloatArray:

@@ -1,29 +1,27 @@
-"""The effects of the features: prior and posterior of contrasts made independent.
+"""The effects of the features: prior and posterior under one covariance.
 
-The middle of the way of the data, for one covariance: the contrasts are freed of the
-correlation, a prior is fitted to them, and each gets its posterior. Every shrinkage of
-the same effects is then a rule.
+The contrasts are decorrelated, a prior is fitted to them, and each gets its posterior.
+Every shrinkage of the same effects is then a rule.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
 
-from ebda.covariance.base import Covariance, Decorrelated, Diagonal
-from ebda.moments.classwise import ClassMoments
-from ebda.moments.contrasts import Contrasts
-from ebda.priors.base import PriorEstimator
+from ebda.covariance import Covariance, Decorrelated
+from ebda.moments import ClassMoments, Contrasts
+from ebda.priors import PriorEstimator
 from ebda.priors.null import Null
-from ebda.priors.posterior import DiscretePosterior, Posterior
-from ebda.rule.linear_rule import LinearRule, WriteBlock, linear_rule
-from ebda.rule.shrinkage import SHRINKAGES
+from ebda.priors.posterior import Posterior
+from ebda.rule.linear_rule import LinearRule, linear_rule
+from ebda.rule.shrinkage import SHRINKAGES, Shrinkage
 from ebda.typing import FloatArray
 
-# Half the step of the difference quotient that stands for the derivative of a
-# shrinkage: wide enough that a jump at a threshold meets values on both sides.
+# Half the step of the difference quotient of a shrinkage: wide enough that a jump at a
+# threshold has values on both sides.
 _STEP = 0.1
 
 
@@ -36,11 +34,11 @@ class Effects:
     contrasts : Contrasts
         What was estimated from the moments.
     covariance : Covariance
-        The correlation that was taken out.
+        The correlation.
     values : Decorrelated
         The contrasts without it.
     null : Null
-        What a value without a difference looks like.
+        Distribution of the values of features without a difference.
     prior_estimator : PriorEstimator
         Fitted to the values in units of the null.
     """
@@ -53,7 +51,7 @@ class Effects:
 
     @cached_property
     def z(self) -> FloatArray:
-        """The values in units of the null: what prior and posterior are of."""
+        """The values in units of the null, which prior and posterior are for."""
         return self.null.standardise(self.values.z)
 
     @cached_property
@@ -61,38 +59,22 @@ class Effects:
         """Posterior of the mean of each z."""
         return self.prior_estimator.prior_.posterior(self.z)
 
-    def shrunken(self, shrinkage: str, kappa: float) -> FloatArray:
-        """The estimate of the mean of each z."""
-        return SHRINKAGES[shrinkage](self.z, self.posterior, kappa)
+    def slope(self, shrinkage: Shrinkage, kappa: float) -> FloatArray:
+        """Derivative of the estimate by z.
 
-    def _write(
-        self,
-        posterior: DiscretePosterior,
-        shrinkage: str,
-        kappa: float,
-        cols: slice,
-        out: FloatArray,
-    ) -> None:
-        """Write the estimates of some of the features; this is the posterior of all."""
-        part = posterior.part(cols)
-        out[:] = SHRINKAGES[shrinkage](self.z[:, cols], part, kappa)
-
-    def slope(self, shrinkage: str, kappa: float) -> FloatArray:
-        """Derivative of that estimate by z.
-
-        That of the posterior mean is the posterior variance; a rule with jumps is
-        differenced.
+        That of the posterior mean is the posterior variance; for a rule with jumps it
+        is a difference quotient.
         """
-        if shrinkage == "mean":
+        if not shrinkage.thresholds:
             return np.where(self.contrasts.constant, 0.0, self.posterior.sd**2)
         prior, z = self.prior_estimator.prior_, self.z
         above, below = (
-            SHRINKAGES[shrinkage](x, prior.posterior(x), kappa)
+            shrinkage.estimate(x, prior.posterior(x), kappa)
             for x in (z + _STEP, z - _STEP)
         )
-        above = (above - below) / (2 * _STEP)
-        above[:, self.contrasts.constant] = 0.0
-        return above
+        slope = (above - below) / (2 * _STEP)
+        slope[:, self.contrasts.constant] = 0.0
+        return slope
 
     def rule(
         self,
@@ -101,7 +83,7 @@ class Effects:
         shrinkage: str,
         kappa: float,
         unbiased: bool = True,
-        spread: bool = True,
+        with_sd: bool = True,
     ) -> LinearRule:
         """The linear rule of one shrinkage.
 
@@ -114,32 +96,18 @@ class Effects:
         shrinkage, kappa
             Name in `SHRINKAGES`, and its threshold.
         unbiased : bool
-            Whether to take the bias out of the midpoint; False is the paper's.
-        spread : bool
-            Whether the spread of the scores is asked for.
+            Whether to correct the bias of the midpoint; False is the paper's rule.
+        with_sd : bool
+            Whether to compute the standard deviation of the scores.
         """
-        eta: FloatArray | WriteBlock
-        posterior = self.posterior
-        if (
-            isinstance(self.covariance, Diagonal)
-            and self.null.is_standard
-            and isinstance(posterior, DiscretePosterior)
-            and posterior.is_tabulated
-        ):
-            # Very many, that do not depend on each other: they need not be kept.
-            eta = (
-                posterior.mean_writer()  # without a temporary
-                if shrinkage == "mean"
-                else partial(self._write, posterior, shrinkage, kappa)
-            )
-        else:
-            e = self.shrunken(shrinkage, kappa)
-            if not self.null.is_standard:
-                e = e * self.null.scale
-            eta = self.covariance.restore(e, self.values)
+        how = SHRINKAGES[shrinkage]
+        e = how.estimate(self.z, self.posterior, kappa)
+        if not self.null.is_standard:
+            e = e * self.null.scale
+        eta = self.covariance.restore(e, self.values)
         divergence: FloatArray | float = 0.0
-        if unbiased and not _balanced(self.contrasts, moments):
-            divergence = self.values.divergence(self.slope(shrinkage, kappa))
+        if unbiased and not _is_balanced(self.contrasts, moments):
+            divergence = self.values.divergence(self.slope(how, kappa))
         return linear_rule(
             moments,
             self.contrasts,
@@ -147,11 +115,11 @@ class Effects:
             self.covariance,
             class_prior,
             divergence,
-            spread,
+            with_sd,
         )
 
 
-def _balanced(contrasts: Contrasts, moments: ClassMoments) -> bool:
+def _is_balanced(contrasts: Contrasts, moments: ClassMoments) -> bool:
     """Whether the midpoints need no correction: two classes of one size."""
     weight = (contrasts.positive**2 - contrasts.negative**2) / moments.counts
     return bool(np.allclose(weight.sum(axis=1), 0.0, atol=1e-15))

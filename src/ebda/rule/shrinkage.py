@@ -1,17 +1,36 @@
 """From the posterior to the estimate of eta that the rule uses (Section 3.3).
 
-`SHRINKAGES` is the registry that the `shrinkage` parameter of the classifier names;
-each entry maps z, its posterior and kappa to the estimate.
+`SHRINKAGES` is the registry that the `shrinkage` parameter of the classifier names.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
 from ebda.priors.posterior import Posterior
+from ebda.registry import Entry, Registry
 from ebda.typing import FloatArray
+
+
+@dataclass(frozen=True)
+class Shrinkage(Entry):
+    """A way to estimate eta.
+
+    Parameters
+    ----------
+    name, line
+        See :class:`~ebda.registry.Entry`.
+    estimate : callable
+        From z, its posterior and kappa to the estimate.
+    thresholds : bool
+        Whether it sets estimates to zero, so that it matters where the null is.
+    """
+
+    estimate: Callable[[FloatArray, Posterior, float], FloatArray]
+    thresholds: bool = True
 
 
 def mean(z: FloatArray, posterior: Posterior, kappa: float) -> FloatArray:
@@ -35,8 +54,16 @@ def hard(z: FloatArray, posterior: Posterior, kappa: float) -> FloatArray:
     return np.where(posterior.prob_zero > kappa, 0.0, z)
 
 
-SHRINKAGES: dict[str, Callable[[FloatArray, Posterior, float], FloatArray]] = {
-    "mean": mean,
-    "sparse": sparse,
-    "hard": hard,
-}
+SHRINKAGES: Registry[Shrinkage] = Registry(
+    "shrinkage",
+    Shrinkage(
+        "mean",
+        "every difference shrunken to its posterior mean",
+        mean,
+        thresholds=False,
+    ),
+    Shrinkage(
+        "sparse", "the same, and zero where no difference is more probable", sparse
+    ),
+    Shrinkage("hard", "differences as they are, and zero where small", hard),
+)

@@ -1,8 +1,8 @@
-"""The rules that are compared: every covariance with every shrinkage.
+"""The rules that are compared: every covariance with every way to shrink.
 
 A :class:`Recipe` says how a rule is made from moments and samples, with one or several
-covariances and shrinkages; it is applied to all samples, and to the training samples
-of each fold.
+covariances and ways to shrink. It is applied to all samples, and to the training
+samples of each fold.
 """
 
 from __future__ import annotations
@@ -10,59 +10,112 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from ebda.covariance.base import (
-    COVARIANCES,
-    NEEDS_SAMPLES,
-    Covariance,
-    Decorrelated,
-    Diagonal,
-)
-from ebda.data.samples import Samples
-from ebda.moments.classwise import ClassMoments
-from ebda.moments.contrasts import Contrasts, class_contrasts
-from ebda.moments.variance import VARIANCES
-from ebda.priors.base import PriorEstimator
+import numpy as np
+
+from ebda.covariance import COVARIANCES, Covariance
+from ebda.data import Samples
+from ebda.moments import VARIANCES, ClassMoments, Contrasts, class_contrasts
+from ebda.priors import PriorEstimator
 from ebda.priors.null import Null, empirical_null
 from ebda.priors.posterior import Prior
+from ebda.registry import Entry, Registry
 from ebda.rule.effects import Effects, fit_effects
 from ebda.rule.linear_rule import LinearRule
-from ebda.typing import FloatArray
+from ebda.rule.shrinkage import SHRINKAGES
 
+# Names of a covariance and of a candidate.
 Name = tuple[str, str]
 # Makes an unfitted estimator, which may start at a prior fitted to similar values.
 MakePrior = Callable[[Prior | None], PriorEstimator]
 
 
 @dataclass(frozen=True)
-class Shrinkage:
-    """One way from the posterior to the estimate.
+class Candidate(Entry):
+    """A way from the values to the estimate that ``shrinkage="auto"`` compares.
 
     Parameters
     ----------
-    name : str
+    name, line
+        See :class:`~ebda.registry.Entry`.
+    shrinkage : str
         Name in `SHRINKAGES`.
-    kappa : float
-        Its threshold.
+    stricter : float
+        What its threshold is divided by.
+    centred : bool
+        Whether the null is that of the data even without a threshold.
+    prior : str
+        Which of the recipe's priors.
+    adjusted_only : bool
+        Whether it is tried only with covariances that adjust the null.
+    """
+
+    shrinkage: str
+    stricter: float = 1.0
+    centred: bool = False
+    prior: str = "main"
+    adjusted_only: bool = False
+
+
+# The first is the usual one.
+CANDIDATES: Registry[Candidate] = Registry(
+    "candidate",
+    Candidate("mean", SHRINKAGES["mean"].line, "mean"),
+    Candidate(
+        "centred",
+        "posterior mean, about a null that the data show",
+        "mean",
+        centred=True,
+        adjusted_only=True,
+    ),
+    Candidate("sparse", SHRINKAGES["sparse"].line, "sparse"),
+    Candidate(
+        "strict",
+        "only differences that are nearly certain",
+        "sparse",
+        stricter=5.0,
+        adjusted_only=True,
+    ),
+    Candidate(
+        "smooth",
+        "posterior mean under a smooth prior",
+        "mean",
+        prior="kernel",
+        adjusted_only=True,
+    ),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """What rules are made from: moments, contrasts, and samples if they were kept."""
+
+    moments: ClassMoments
+    contrasts: Contrasts
+    samples: Samples | None
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a candidate estimates, beside one covariance.
+
+    Parameters
+    ----------
+    shrinkage, kappa
+        Name in `SHRINKAGES`, and its threshold.
     empirical_null : bool
-        Whether the null is where the centre of the values is, or at N(0, 1).
+        Whether the null is where the centre of the values is, or N(0, 1).
     prior : str
         Which of the recipe's priors.
     """
 
-    name: str
+    shrinkage: str
     kappa: float
     empirical_null: bool = False
     prior: str = "main"
 
 
-# How much smaller kappa is for the candidate "strict".
-_STRICTER = 5.0
-
-
-def shrinkages_for(
-    covariance: str, shrinkage: str, kappa: float
-) -> dict[str, Shrinkage]:
-    """The shrinkages that are tried with a covariance, by the name of the candidate.
+def settings_for(covariance: str, shrinkage: str, kappa: float) -> dict[str, Settings]:
+    """What is tried with a covariance, by the name of the candidate.
 
     Beside common factors a threshold needs to know where the null really is, and no
     theory says that the posterior mean is best; so there is more to choose from.
@@ -76,20 +129,21 @@ def shrinkages_for(
     kappa : float
         The threshold.
 
-    >>> list(shrinkages_for("diagonal", "auto", 0.5))
+    >>> list(settings_for("diagonal", "auto", 0.5))
     ['mean', 'sparse']
     """
-    factors = covariance == "factor"
-    if shrinkage != "auto":
-        return {shrinkage: Shrinkage(shrinkage, kappa, factors and shrinkage != "mean")}
-    if not factors:
-        return {"mean": Shrinkage("mean", kappa), "sparse": Shrinkage("sparse", kappa)}
+    adjusts = COVARIANCES[covariance].adjusts_null
+    auto = shrinkage == "auto"
+    tried = CANDIDATES.values() if auto else [Candidate(shrinkage, "", shrinkage)]
     return {
-        "mean": Shrinkage("mean", kappa),
-        "centred": Shrinkage("mean", kappa, empirical_null=True),
-        "sparse": Shrinkage("sparse", kappa, empirical_null=True),
-        "strict": Shrinkage("sparse", kappa / _STRICTER, empirical_null=True),
-        "smooth": Shrinkage("mean", kappa, prior="kernel"),
+        c.name: Settings(
+            c.shrinkage,
+            kappa / c.stricter,
+            adjusts and (c.centred or SHRINKAGES[c.shrinkage].thresholds),
+            c.prior,
+        )
+        for c in tried
+        if adjusts or not c.adjusted_only
     }
 
 
@@ -102,40 +156,54 @@ class Recipe:
     variance : str
         Name in `VARIANCES`.
     candidates : dict
-        The shrinkage of each candidate, by covariance (a name in `COVARIANCES`) and
+        The settings of each candidate, by covariance (a name in `COVARIANCES`) and
         the candidate's own name.
     priors : dict
-        Makers of unfitted prior estimators, by the name that shrinkages use.
+        Makers of unfitted prior estimators, by the name that settings use.
     unbiased : bool
-        Whether the bias is taken out of the midpoint.
+        Whether the bias of the midpoint is corrected.
     starts : dict
-        A prior that that of a candidate will be close to, where one is known.
+        A prior close to that of a candidate, where one is known.
     """
 
     variance: str
-    candidates: dict[Name, Shrinkage]
+    candidates: dict[Name, Settings]
     priors: dict[str, MakePrior]
     unbiased: bool = True
     starts: dict[Name, Prior] = field(default_factory=dict)
 
+    @classmethod
+    def of(
+        cls,
+        variance: str,
+        covariance: str,
+        shrinkage: str,
+        kappa: float,
+        priors: dict[str, MakePrior],
+        unbiased: bool = True,
+    ) -> Recipe:
+        """The candidates for these parameters of the classifier."""
+        if covariance == "auto":
+            tried = [name for name, entry in COVARIANCES.items() if entry.in_auto]
+        else:
+            tried = [covariance]
+        candidates = {
+            (name, candidate): settings
+            for name in tried
+            for candidate, settings in settings_for(name, shrinkage, kappa).items()
+        }
+        return cls(variance, candidates, priors, unbiased)
+
     @property
     def names(self) -> list[Name]:
-        """The candidates: covariance, and name of the shrinkage."""
+        """The candidates: covariance, and name of the candidate."""
         return list(self.candidates)
 
-    def only(self, names: list[Name]) -> Recipe:
-        """The same with these candidates alone."""
-        return replace(self, candidates={name: self.candidates[name] for name in names})
-
-    def without_order(self) -> Recipe:
-        """The same without what rests on the order of the features."""
-        names = [name for name in self.names if name[0] != "neighbours"]
-        return self.only(names or self.names)
-
-    def starting_at(self, effects: dict[Name, Effects]) -> Recipe:
-        """The same candidates for similar data: their priors start at these."""
-        starts = {name: e.prior_estimator.prior_ for name, e in effects.items()}
-        return replace(self.only(list(effects)), starts=starts)
+    @property
+    def usual(self) -> Name:
+        """The candidate that is preferred where the samples do not decide."""
+        usual = [name for name in self.names if COVARIANCES[name[0]].is_usual]
+        return (usual or self.names)[0]
 
     @property
     def covariances(self) -> list[str]:
@@ -144,89 +212,107 @@ class Recipe:
 
     @property
     def needs_samples(self) -> bool:
-        """Whether moments alone do not do."""
-        return len(self.names) > 1 or not NEEDS_SAMPLES.isdisjoint(self.covariances)
+        """Whether moments alone are not enough."""
+        return len(self.names) > 1 or any(
+            COVARIANCES[name].needs_samples for name in self.covariances
+        )
+
+    def only(self, names: list[Name]) -> Recipe:
+        """The same with these candidates alone."""
+        return replace(self, candidates={name: self.candidates[name] for name in names})
+
+    def without_order(self) -> Recipe:
+        """The same without covariances that need the order of the features."""
+        names = [name for name in self.names if not COVARIANCES[name[0]].needs_order]
+        return self.only(names or self.names)
+
+    def starting_at(self, effects: dict[Name, Effects]) -> Recipe:
+        """The same candidates for similar data: their priors start at these."""
+        starts = {name: e.prior_estimator.prior_ for name, e in effects.items()}
+        return replace(self.only(list(effects)), starts=starts)
 
     def contrasts(self, moments: ClassMoments) -> Contrasts:
         """Normalised contrasts of the class means."""
-        return class_contrasts(moments, VARIANCES[self.variance](moments))
+        return class_contrasts(moments, VARIANCES[self.variance].estimate(moments))
 
-    def effects(
-        self, moments: ClassMoments, contrasts: Contrasts, samples: Samples | None
-    ) -> dict[Name, Effects]:
+    def effects(self, data: Summary) -> dict[Name, Effects]:
         """Prior and posterior of each candidate.
 
-        A covariance that finds nothing to take out is the diagonal, and a null that
-        is no different from N(0, 1) is that of theory: what is the same is fitted
-        once.
+        A covariance that finds no correlation is the diagonal, and a null that does
+        not differ from N(0, 1) is that of theory: what is the same is fitted once.
         """
-        plain: _Values | None = None
-        values = {}
+        plain: _Fits | None = None
+        contrasts, fits = data.contrasts, {}
         for name in self.covariances:
-            covariance = COVARIANCES[name](moments, contrasts, samples)
-            if isinstance(covariance, Diagonal):
-                plain = plain or _Values(contrasts, covariance, self.priors)
-                values[name] = plain
+            covariance = COVARIANCES[name](data.moments, contrasts, data.samples)
+            if covariance.is_diagonal:
+                plain = plain or _Fits(contrasts, covariance, self.priors)
+                fits[name] = plain
             else:
-                values[name] = _Values(contrasts, covariance, self.priors)
+                fits[name] = _Fits(contrasts, covariance, self.priors)
         found = {}
-        for candidate, shrinkage in self.candidates.items():
-            mine = values[candidate[0]]
-            if mine is plain and candidate[0] == "factor":
-                # Without factors there is no correlation to be wary of.
-                shrinkage = replace(shrinkage, prior="main", empirical_null=False)
-            found[candidate] = mine.effects(shrinkage, self.starts.get(candidate))
+        for candidate, settings in self.candidates.items():
+            mine = fits[candidate[0]]
+            if mine is plain and COVARIANCES[candidate[0]].adjusts_null:
+                # Without correlation the null is that of theory.
+                settings = replace(settings, prior="main", empirical_null=False)
+            found[candidate] = mine.effects(settings, self.starts.get(candidate))
         return found
 
     def rules(
-        self, effects: dict[Name, Effects], moments: ClassMoments, prior: FloatArray
+        self, effects: dict[Name, Effects], moments: ClassMoments
     ) -> dict[Name, LinearRule]:
-        """The linear rule of each candidate, with these class probabilities.
+        """The linear rule of each candidate, with equal class probabilities.
 
         Candidates that are the same share one object.
         """
         made: dict[tuple[int, str, float], LinearRule] = {}
         rules = {}
-        for name, shrinkage in self.candidates.items():
-            key = (id(effects[name]), shrinkage.name, shrinkage.kappa)
+        for name, settings in self.candidates.items():
+            key = (id(effects[name]), settings.shrinkage, settings.kappa)
             if key not in made:
-                made[key] = self.rule(name, effects, moments, prior)
+                made[key] = self.rule(name, effects, moments)
             rules[name] = made[key]
         return rules
 
     def rule(
-        self,
-        name: Name,
-        effects: dict[Name, Effects],
-        moments: ClassMoments,
-        prior: FloatArray,
+        self, name: Name, effects: dict[Name, Effects], moments: ClassMoments
     ) -> LinearRule:
-        """The linear rule of one candidate.
+        """The linear rule of one candidate, with equal class probabilities.
 
-        Its spread is for a comparison: a rule alone goes without.
+        The standard deviation of its scores is for comparisons: a single candidate
+        goes without.
         """
         s, several = self.candidates[name], len(self.names) > 1
+        equal = np.ones(len(moments.counts))
         return effects[name].rule(
-            moments, prior, s.name, s.kappa, self.unbiased, several
+            moments, equal, s.shrinkage, s.kappa, self.unbiased, several
         )
 
 
 def drop_redundant(effects: dict[Name, Effects]) -> dict[Name, Effects]:
-    """Leave out covariances that found nothing and are the diagonal over again."""
-    plain = {name for name in effects if name[0] == "diagonal"}
-    busy = {
-        name
-        for name, effect in effects.items()
-        if not isinstance(effect.covariance, Diagonal)
-    }
+    """Leave out covariances that found no correlation, but for the first of them."""
+    plain = [name[0] for name, e in effects.items() if e.covariance.is_diagonal]
     return {
-        name: effect
-        for name, effect in effects.items()
-        if not plain or name in plain or name in busy
+        name: e
+        for name, e in effects.items()
+        if not e.covariance.is_diagonal or name[0] == plain[0]
     }
 
 
-class _Values:
+def beside_factors(effects: dict[Name, Effects]) -> Name | None:
+    """The candidate to report where common factors were found.
+
+    The one with the empirical null, if there is a choice: what factors leave behind
+    would look like thousands of small differences.
+    """
+    found = [name for name, e in effects.items() if e.covariance.n_factors]
+    centred = [name for name in found if name[1] in CANDIDATES]
+    centred = [name for name in centred if CANDIDATES[name[1]].centred]
+    return next(iter(centred or found), None)
+
+
+class _Fits:
     """Contrasts under one covariance, and the effects fitted to them so far."""
 
     def __init__(
@@ -236,20 +322,20 @@ class _Values:
         priors: dict[str, MakePrior],
     ) -> None:
         self.contrasts, self.covariance, self.priors = contrasts, covariance, priors
-        self.values: Decorrelated = covariance.decorrelate(contrasts.z)
+        self.values = covariance.decorrelate(contrasts.z)
         self.fitted: dict[tuple[bool, str], Effects] = {}
 
-    def effects(self, shrinkage: Shrinkage, start: Prior | None) -> Effects:
+    def effects(self, settings: Settings, start: Prior | None) -> Effects:
         null = None
-        if shrinkage.empirical_null:
+        if settings.empirical_null:
             null = empirical_null(self.values.z[:, ~self.contrasts.constant])
-        key = (null is not None, shrinkage.prior)
+        key = (null is not None, settings.prior)
         if key not in self.fitted:
             self.fitted[key] = fit_effects(
                 self.contrasts,
                 self.covariance,
                 self.values,
                 null or Null(),
-                self.priors[shrinkage.prior](start),
+                self.priors[settings.prior](start),
             )
         return self.fitted[key]

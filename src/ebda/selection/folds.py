@@ -8,9 +8,9 @@ from itertools import accumulate
 
 import numpy as np
 
-from ebda.data.samples import Samples
-from ebda.moments.classwise import ClassMoments, merge_all
-from ebda.selection.candidates import Recipe
+from ebda.data import Samples
+from ebda.moments import ClassMoments, merge_all
+from ebda.selection.candidates import Recipe, Summary
 from ebda.typing import FloatArray, IntArray
 
 N_FOLDS = 10
@@ -112,16 +112,14 @@ def moments_without(
 def _score_fold(
     recipe: Recipe, moments: ClassMoments, train: Samples, test: Samples
 ) -> FloatArray:
-    contrasts = recipe.contrasts(moments)
-    effects = recipe.effects(moments, contrasts, train)
-    n_classes = len(moments.counts)
-    rules = recipe.rules(effects, moments, np.ones(n_classes))
+    effects = recipe.effects(Summary(moments, recipe.contrasts(moments), train))
+    rules = recipe.rules(effects, moments)
     # The same rule may be several candidates: score it once.
     different = list({id(rule): rule for rule in rules.values()}.values())
     coef = np.concatenate([rule.coef for rule in different])
     raw = np.split(test.scores(coef), len(different), axis=1)
     score = {
-        id(rule): (s + rule.intercept) / rule.spread
+        id(rule): (s + rule.intercept) / rule.score_sd
         for rule, s in zip(different, raw, strict=True)
     }
     return np.stack([score[id(rules[name])] for name in recipe.names])

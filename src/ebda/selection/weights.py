@@ -3,17 +3,17 @@
 No single covariance and shrinkage is right everywhere. Each candidate is fitted to the
 training part of ten folds and scores the part held out. It is judged by the
 separation of the held-out scores, half the distance of the class means in units of the
-spread within the classes:
+standard deviation within the classes:
 
-    d = (mean score of the class - mean score of the others) / (2 spread).
+    d = (mean score of the class - mean score of the others) / (2 sd).
 
-The candidates are then added up into one linear rule, each in units of its own
-held-out spread, with the probability of being the best as its weight: d is normal
+The candidates are then added up to one linear rule, each in units of its own held-out
+standard deviation, with the probability of being the best as its weight: d is normal
 about its estimate, with the covariance that the samples' influence on it shows. That
-is steadier than to take the best alone (Efron 2014), and needs no constant. One
-candidate has the preference, and any other has to be better by a standard error: the
-posterior mean under the theoretical null, with factors where there are any. It is the
-best estimate where the model holds.
+is steadier than taking the best alone (Efron 2014), and needs no constant. One
+candidate, the usual one, is preferred, and any other has to be better by a standard
+error: the posterior mean under the theoretical null, with factors where there are any.
+It is the best estimate where the model holds.
 
 The held-out scores of the combined rule also say how far its scores can be believed
 (:mod:`ebda.selection.calibration`).
@@ -27,8 +27,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from ebda.data.samples import Samples
-from ebda.kernels.threads import over_blocks
+from ebda.data import Samples
+from ebda.kernels.rows import add_scaled
 from ebda.rule.linear_rule import LinearRule
 from ebda.selection.calibration import Calibration, calibrate
 from ebda.selection.candidates import Name, Recipe
@@ -58,10 +58,10 @@ class Selection:
     reason : str
         In words, why there are these weights.
     slope : float
-        What the combined scores, in units of their held-out spread, are multiplied
-        by to be log-odds.
+        Turns the combined scores, in units of their held-out standard deviations,
+        into log-odds.
     calibration : Calibration
-        How sure that is.
+        From these log-odds to probabilities.
     scores : ndarray of shape (n_held_out, n_contrasts), optional
         Held-out scores of the combined rule, as log-odds before class probabilities.
     codes : ndarray of shape (n_held_out,), optional
@@ -105,7 +105,7 @@ class Selection:
         return f"{self.reason}\n{self.table()}"
 
     def table(self) -> str:
-        """A line for each candidate."""
+        """One line per candidate."""
         lines = []
         for (covariance, shrinkage), w, d, se in zip(
             self.candidates, self.weight, self.separation, self.error, strict=True
@@ -116,11 +116,11 @@ class Selection:
 
 
 def separation(held_out: HeldOut) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """d and the spread of each candidate, and the influence of each sample on d.
+    """d and the standard deviation of each candidate, and the samples' influence on d.
 
     Returns
     -------
-    d, spread : ndarray of shape (n_candidates,)
+    d, sd : ndarray of shape (n_candidates,)
     influence : ndarray of shape (n_candidates, n_held_out)
         The covariance of d is about ``influence @ influence.T``.
     """
@@ -148,16 +148,16 @@ def separation(held_out: HeldOut) -> tuple[FloatArray, FloatArray, FloatArray]:
         residual[:, member] -= mean[:, None, :]
     square = (residual**2).mean(axis=2)
     variance = square @ w / max(total - len(classes), 1.0)
-    spread = np.sqrt(variance)
-    unit = np.where(spread > 0, spread, 1.0)
+    sd = np.sqrt(variance)
+    unit = np.where(sd > 0, sd, 1.0)
     d = distance / (2 * unit)
     influence /= 2 * unit[:, None]
     influence -= d[:, None] / 2 * w / total * (square / unit[:, None] ** 2 - 1)
-    return d, spread, influence / np.sqrt(np.maximum(w, 1e-300))
+    return d, sd, influence / np.sqrt(np.maximum(w, 1e-300))
 
 
 def weights(d: FloatArray, covariance: FloatArray, preferred: int) -> FloatArray:
-    """Probability that each candidate separates best, by drawing from the normal law.
+    """Probability that each candidate separates best, by draws from the normal.
 
     The others are handicapped by one standard error of their distance to the
     `preferred` one.
@@ -182,12 +182,16 @@ def select(
     recipe: Recipe,
     samples: Samples,
     key: FloatArray,
+    score_sd: FloatArray,
     n_classes: int,
     least: int,
     seed: int,
     run: Callable[..., list[FloatArray]],
 ) -> tuple[Selection, FloatArray]:
-    """Compare the candidates; also the held-out spread of each.
+    """Compare the candidates.
+
+    Returns the selection, and what each candidate's rule is multiplied by when they are
+    added up.
 
     Parameters
     ----------
@@ -197,6 +201,8 @@ def select(
         The training data.
     key : ndarray
         A number for each sample, equal for equal samples.
+    score_sd : ndarray
+        Standard deviation of each candidate's scores, as its own model has it.
     n_classes : int
         Number of classes.
     least : int
@@ -214,15 +220,15 @@ def select(
         or len(np.unique(samples.codes[held])) < 2
         or not _trainable(samples, folds, n_classes, least)
     ):
-        chosen = names[_preferred(names)]
         reason = "Too few samples to compare rules on parts of them; the usual choice."
-        return Selection.without_folds(names, chosen, reason), np.ones(len(names))
+        selection = Selection.without_folds(names, recipe.usual, reason)
+        return selection, selection.weight
     held_out = held_out_scores(recipe, samples, folds, n_classes, run)
-    d, spread, influence = separation(held_out)
+    d, sd, influence = separation(held_out)
     covariance = influence @ influence.T
-    weight = weights(d, covariance, _preferred(names))
-    spread = np.where(spread > 0, spread, 1.0)
-    combined = np.tensordot(weight / spread, held_out.scores, 1)
+    weight = weights(d, covariance, names.index(recipe.usual))
+    sd = np.where(sd > 0, sd, 1.0)
+    combined = np.tensordot(weight / sd, held_out.scores, 1)
     counts = np.bincount(held_out.codes, weights=held_out.weight, minlength=n_classes)
     log_prior = np.log(np.maximum(counts, 1e-300) / counts.sum())
     slope, calibration = calibrate(combined, held_out.codes, held_out.weight, log_prior)
@@ -240,7 +246,7 @@ def select(
         slope * combined,
         held_out.codes,
     )
-    return selection, spread
+    return selection, slope * weight / (sd * score_sd)
 
 
 def _trainable(samples: Samples, folds: IntArray, n_classes: int, least: int) -> bool:
@@ -253,60 +259,37 @@ def _trainable(samples: Samples, folds: IntArray, n_classes: int, least: int) ->
     return True
 
 
-def _preferred(names: list[Name]) -> int:
-    """The first with factors, which is the posterior mean, or the first of all."""
-    kinds = [covariance for covariance, _ in names]
-    return kinds.index("factor") if "factor" in kinds else 0
-
-
 def combine(
     rule_of: Callable[[Name], LinearRule],
-    selection: Selection,
-    spread: FloatArray,
-    units: FloatArray,
+    candidates: list[Name],
+    share: FloatArray,
     log_odds: FloatArray,
 ) -> LinearRule:
-    """One rule from the candidates' rules without class probabilities.
+    """One rule from the candidates' rules with equal class probabilities.
 
     Parameters
     ----------
     rule_of : callable
-        The rule of a candidate; asked once for each that has any weight. With very
-        many features it is made then, so that one is in memory at a time.
-    selection : Selection
-        Their weights, and the slope.
-    spread : ndarray
-        Held-out spread of each candidate's scores in `units`.
-    units : ndarray
-        Spread of each candidate's scores as its own model has it, for the features
-        that were compared.
+        The rule of a candidate; asked once for each that has a share, so that one of
+        them is in memory at a time.
+    candidates : list
+        Their names.
+    share : ndarray
+        What each rule is multiplied by.
     log_odds : ndarray
         What the class probabilities add to the scores.
     """
     coef: FloatArray | None = None
     intercept = log_odds.copy()
-    for name, w, s, unit in zip(
-        selection.candidates, selection.weight, spread, units, strict=True
-    ):
-        if w == 0:
+    for name, factor in zip(candidates, share, strict=True):
+        if factor == 0:
             continue
-        share = selection.slope * w / (s * unit)
         rule = rule_of(name)
-        coef = _added(coef, share, rule.coef)
-        intercept += share * rule.intercept
+        if coef is None:
+            coef = rule.coef if factor == 1 else factor * rule.coef
+        else:
+            add_scaled(coef, factor, rule.coef)
+        intercept += factor * rule.intercept
         del rule  # before the next is made
     assert coef is not None
     return LinearRule(coef, intercept)
-
-
-def _added(total: FloatArray | None, share: float, coef: FloatArray) -> FloatArray:
-    """``total + share * coef``, in the place of the total."""
-    if total is None:
-        return share * coef
-    into = total
-
-    def part(cols: slice) -> None:
-        into[:, cols] += share * coef[:, cols]
-
-    over_blocks(part, coef.shape[1])
-    return into

@@ -15,14 +15,21 @@ and the sample eigenvector has the squared cosine
     c^2 = (1 - gamma / l^2) / (1 + gamma / l)
 
 with the factor's direction. The loading is the eigenvector times ``sqrt(l c^2)``: as
-strong as the factor, as far as its direction is known. That shrinkage is what makes a
-number of factors needless. A factor counts where its eigenvalue is beyond what chance
-reaches once in a hundred data sets (Tracy and Widom's law for the largest).
+strong as the factor, as far as its direction is known. With that shrinkage the number
+of factors need not be chosen. A factor counts if its eigenvalue is larger than what
+chance reaches once in a hundred data sets (the distribution of Tracy and Widom).
 
 Everything comes from the n x n Gram matrix of the residuals: O(n^2 p), and never a
 p x p matrix. It is a second pass over the data, not a sketch, because the samples that
-the method is for are few, and because a sketch of the features would blur just the
-small eigenvectors that matter when p is large.
+the method is for are few, and because a sketch of the features would blur the small
+eigenvectors, which matter when p is large.
+
+The contrasts are ``z = eta + L g + Psi^1/2 noise``: the factors differ between the
+class means by g, most of it by chance (g would have unit variance if the classes did
+not differ), some of it because the classes do differ. g is estimated by generalised
+least squares. The rest, over its standard deviation, goes to the prior. The factor part
+is shrunk by ``1 - k / |g|^2`` (empirical Bayes for k normal means), and none of it is
+kept where it is no larger than chance.
 """
 
 from __future__ import annotations
@@ -32,11 +39,15 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import eigh
 
-from ebda.data.samples import Samples
+from ebda.covariance.base import Covariance, CovarianceEstimator, Decorrelated
+from ebda.covariance.diagonal import Diagonal
+from ebda.covariance import low_rank
+from ebda.data import Samples
 from ebda.kernels.threads import one_blas_thread
+from ebda.moments import ClassMoments, Contrasts
 from ebda.typing import FloatArray
 
-# The 99 % point of Tracy and Widom's law of order one.
+# The 99 % point of the distribution of Tracy and Widom of order one.
 _TRACY_WIDOM_99 = 2.0234
 # No feature is taken to be explained beyond this: its weight grows 20-fold at most.
 _LEAST_SPECIFIC = 0.05
@@ -44,22 +55,45 @@ _LEAST_SPECIFIC = 0.05
 
 @dataclass(frozen=True, eq=False)
 class Factors:
-    """Loadings of the common factors, in units of the standard deviations.
+    """``R = L L' + Psi``: common factors, and an independent rest.
 
     Parameters
     ----------
     loadings : ndarray of shape (n_features, n_factors)
-        L.
+        L, in units of the standard deviations.
     specific : ndarray of shape (n_features,)
         Psi: what the factors leave of the unit variance of each feature.
     """
 
     loadings: FloatArray
     specific: FloatArray
+    is_diagonal = False
 
     @property
     def n_factors(self) -> int:
         return int(self.loadings.shape[1])
+
+    def decorrelate(self, z: FloatArray) -> Decorrelated:
+        L, psi, k = self.loadings, self.specific, self.n_factors
+        weighted = L / psi[:, None]
+        inner = np.linalg.inv(L.T @ weighted)
+        g = (z @ weighted) @ inner
+        rest = (z - g @ L.T) / np.sqrt(psi)
+        with np.errstate(divide="ignore"):
+            kept = np.maximum(0.0, 1 - k / np.einsum("ck,ck->c", g, g))
+        # d(kept g) / dg has the trace k kept + 2 k / |g|^2, where any is kept.
+        common_df = kept * k + np.where(kept > 0, 2 * (1 - kept), 0.0)
+        leverage = np.einsum("jk,kl,jl->j", L, inner, weighted)
+        return Decorrelated(rest, g * kept[:, None], 1 - leverage, common_df)
+
+    def restore(self, e: FloatArray, values: Decorrelated) -> FloatArray:
+        assert values.common is not None
+        eta: FloatArray = values.common @ self.loadings.T
+        eta += e * np.sqrt(self.specific)
+        return eta
+
+    def solve(self, rows: FloatArray) -> FloatArray:
+        return low_rank.solve(self.loadings, self.specific, rows)
 
 
 def largest_by_chance(df: float, p: int) -> float:
@@ -91,14 +125,14 @@ def spike_strength(
 def common_factors(
     samples: Samples, means: FloatArray, variance: FloatArray, n_varying: int
 ) -> Factors | None:
-    """The factors of the residuals of `samples`, or None where there are none.
+    """The factors of the residuals of `samples`, or None if there are none.
 
     Parameters
     ----------
     samples : Samples
-        Rows to learn them from.
+        Rows to estimate them from.
     means : ndarray of shape (n_classes, n_features)
-        Class means, which the residuals are taken from.
+        Class means, which are subtracted.
     variance : ndarray of shape (n_features,)
         Variances within the classes.
     n_varying : int
@@ -112,9 +146,9 @@ def common_factors(
     if df <= 0:
         return None
     gram /= df
-    # Only those beyond the edge, and in the place of the matrix.
+    # Only those beyond the edge; the matrix is overwritten.
     edge = largest_by_chance(df, p)
-    # On one thread: its many small steps wait for each other on several, and took
+    # On one thread: on several, its many small steps wait for each other, and took
     # twenty times as long beside other work.
     with one_blas_thread():
         eigenvalue, vectors = eigh(
@@ -132,9 +166,9 @@ def common_factors(
 
 
 def _centre(gram: FloatArray, samples: Samples, root: FloatArray) -> float:
-    """Take the classes' own means out of the Gram matrix; degrees of freedom left.
+    """Subtract the class means from the Gram matrix; returns the degrees of freedom.
 
-    They are zero already where `samples` are all the samples that the means are of.
+    The means are zero already if they are those of exactly these samples.
     """
     df = float(samples.weight.sum())
     for k in np.unique(samples.codes):
@@ -144,3 +178,23 @@ def _centre(gram: FloatArray, samples: Samples, root: FloatArray) -> float:
         gram -= np.outer(gram @ member, member) / total
         df -= 1
     return df
+
+
+def factor(
+    moments: ClassMoments, contrasts: Contrasts, samples: Samples | None
+) -> Covariance:
+    """Common factors, or the diagonal where there are none."""
+    assert samples is not None
+    n_varying = int(np.count_nonzero(~contrasts.constant))
+    found = common_factors(samples, moments.means, contrasts.variance, n_varying)
+    return Diagonal() if found is None else found
+
+
+FACTOR = CovarianceEstimator(
+    "factor",
+    "common factors taken out",
+    factor,
+    needs_samples=True,
+    adjusts_null=True,
+    is_usual=True,
+)

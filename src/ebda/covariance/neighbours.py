@@ -1,0 +1,125 @@
+"""Features in an order: correlation that falls off with the distance.
+
+Points of a spectrum or probes along a chromosome are correlated with their neighbours.
+The simplest model of that is an autoregression (:mod:`ebda.covariance.autoregressive`),
+``R_ij = rho^|i - j|``, with rho estimated from the samples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ebda.covariance.autoregressive import transposed, unwhiten, whiten
+from ebda.covariance.base import Covariance, CovarianceEstimator, Decorrelated
+from ebda.covariance.diagonal import Diagonal
+from ebda.data import Samples
+from ebda.moments import ClassMoments, Contrasts
+from ebda.typing import FloatArray
+
+# With less correlation between neighbours their order is not used: in the designs of
+# the paper's Tables 3 to 5 whitening halves the error at 0.9 and doubles it at 0.7.
+_LEAST_NEIGHBOUR_CORRELATION = 0.8
+# Estimates are clipped to this absolute value: at 1 the correlation has no inverse.
+_LARGEST = 0.999
+
+
+@dataclass(frozen=True, eq=False)
+class Autoregression:
+    """``R_ij = rho^|i - j|``, skipping features that are constant.
+
+    Parameters
+    ----------
+    rho : float
+        Correlation of neighbours.
+    constant : ndarray of bool of shape (n_features,)
+        Features to skip.
+    """
+
+    rho: float
+    constant: npt.NDArray[np.bool_]
+    is_diagonal = False
+    n_factors = 0
+
+    def decorrelate(self, z: FloatArray) -> Decorrelated:
+        return Decorrelated(self._apply(whiten, z))
+
+    def restore(self, e: FloatArray, values: Decorrelated) -> FloatArray:
+        return self._apply(unwhiten, e)
+
+    def solve(self, rows: FloatArray) -> FloatArray:
+        return self._apply(transposed, self._apply(whiten, rows))
+
+    def _apply(
+        self, function: Callable[[FloatArray, float], FloatArray], rows: FloatArray
+    ) -> FloatArray:
+        out = np.zeros_like(rows)
+        out[:, ~self.constant] = function(rows[:, ~self.constant], self.rho)
+        return out
+
+
+def neighbour_correlation(
+    samples: Samples,
+    means: FloatArray,
+    variance: FloatArray,
+    constant: npt.NDArray[np.bool_] | None = None,
+) -> float:
+    """Mean correlation of neighbours within the classes, beyond that of any two.
+
+    Common factors correlate features whatever their order. The mean correlation of
+    features far apart measures that, and is subtracted. Far apart are those of the
+    first third and those of the last: the mean over all pairs of them is a product of
+    sums. The result is clipped to +-0.999.
+
+    Parameters
+    ----------
+    samples : Samples
+        Rows to estimate it from.
+    means : ndarray of shape (n_classes, n_features)
+        Class means.
+    variance : ndarray of shape (n_features,)
+        Variances within the classes.
+    constant : ndarray of bool of shape (n_features,), optional
+        Features to skip.
+    """
+    varying = np.ones(len(variance), bool) if constant is None else ~constant
+    n_varying = int(np.count_nonzero(varying))
+    df = samples.weight.sum() - len(np.unique(samples.codes))
+    if df <= 0 or n_varying < 3:
+        return 0.0
+    third = np.full(len(variance), -1)
+    third[varying] = np.arange(n_varying) * 3 // n_varying
+    sums = samples.neighbour_sums(means, np.sqrt(variance), third)
+    n_pairs = float(np.prod([np.count_nonzero(third == k) for k in (0, 2)]))
+    far = float(sums.thirds[:, 0] @ sums.thirds[:, 2]) / n_pairs
+    rho = (sums.near / (n_varying - 1) - far) / float(df)
+    return float(np.clip(rho, -_LARGEST, _LARGEST))
+
+
+def neighbours(
+    moments: ClassMoments, contrasts: Contrasts, samples: Samples | None
+) -> Covariance:
+    """Autoregression along the features, or the diagonal where they have no order.
+
+    Whitening also takes apart what neighbours have in common in their means, and is
+    worth it for a strong correlation only.
+    """
+    assert samples is not None
+    rho = neighbour_correlation(
+        samples, moments.means, contrasts.variance, contrasts.constant
+    )
+    if rho < _LEAST_NEIGHBOUR_CORRELATION:
+        return Diagonal()
+    return Autoregression(rho, contrasts.constant)
+
+
+NEIGHBOURS = CovarianceEstimator(
+    "neighbours",
+    "correlation along the features taken out",
+    neighbours,
+    needs_samples=True,
+    needs_order=True,
+)
