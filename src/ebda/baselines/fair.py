@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from ebda.covariance.base import Diagonal
+from ebda.covariance import Diagonal
 from ebda.estimators import validation
 from ebda.estimators.linear_classifier import LinearClassifier
 from ebda.moments.classwise import ClassMoments

@@ -17,7 +17,7 @@ from ebda.covariance import COVARIANCES
 from ebda.data import Samples
 from ebda.estimators.moment_classifier import MomentClassifier, Training, squeeze
 from ebda.kernels.threads import one_blas_thread
-from ebda.moments import VARIANCES, ClassMoments, choose_features
+from ebda.moments import VARIANCES, ClassMoments
 from ebda.priors import PriorEstimator, make_prior
 from ebda.priors.posterior import Posterior, Prior
 from ebda.rule.effects import Effects
@@ -32,7 +32,6 @@ from ebda.selection.candidates import (
     drop_redundant,
 )
 from ebda.selection.weights import Selection, combine, select
-from ebda.sizes import sizes
 from ebda.typing import FloatArray
 
 
@@ -183,26 +182,36 @@ class EBClassifier(MomentClassifier):
         sample_weight : array-like of shape (n_samples,), optional
             Frequency weights: 2 counts as two equal samples.
         """
-        return super().fit(X, y, sample_weight)
+        with self._fitting():
+            training = self._check_training(X, y, sample_weight)
+            moments, samples = self._summarise(training)
+            with training.data.job_context():
+                self._fit_moments(training, moments, samples)
+            self._forget_samples(training)
+        return self
 
     def _fit_moments(
         self, training: Training, moments: ClassMoments, samples: Samples | None
     ) -> None:
-        """From moments to the rule; the steps are those of the README's picture."""
+        """From moments to the rule, step by step."""
         contrasts = self._contrasts(training, moments)
-        summary, recipe = Summary(moments, contrasts, samples), self._recipe()
-        compared = self._compared(recipe, summary)
-        effects = drop_redundant(recipe.effects(compared))
+        # Covariance, prior and posterior of each candidate.
+        recipe, data = self._recipe(), Summary(moments, contrasts, samples)
+        part = recipe.part_to_compare(data)
+        recipe = recipe.without_order() if part is not data else recipe
+        effects = drop_redundant(recipe.effects(part))
         recipe = recipe.only(list(effects))
-        rules = recipe.rules(effects, compared.moments)
-        self.selection_, share = self._select(effects, rules, compared)
-        reported = beside_factors(effects) or self.selection_.best
+        # Shrinkage: the rules are weighted by how they separate held-out samples.
+        rules = recipe.rules(effects, part.moments)
+        self.selection_, share = self._select(effects, rules, part)
+        shown = beside_factors(effects) or self.selection_.best
         rule_of = rules.__getitem__
-        if compared is not summary:
-            recipe = recipe.only(self.selection_.used(reported))
-            effects = recipe.effects(summary)
+        if part is not data:
+            recipe = recipe.only(self.selection_.used(shown))
+            effects = recipe.effects(data)
             rule_of = partial(recipe.rule, effects=effects, moments=moments)
-        self._keep_effects(effects, reported)
+        self._keep_effects(effects, shown)
+        # One linear rule.
         odds = log_odds(self.class_prior_)
         self._keep_rule(combine(rule_of, self.selection_.candidates, share, odds))
 
@@ -240,37 +249,24 @@ class EBClassifier(MomentClassifier):
     def _needs_samples(self) -> bool:
         return self._recipe().needs_samples
 
-    def _compared(self, recipe: Recipe, summary: Summary) -> Summary:
-        """What rules are compared on: some of the features, where all are too many."""
-        samples, moments = summary.samples, summary.moments
-        if samples is None or len(recipe.names) == 1:
-            return summary
-        most = sizes.compared_values // len(samples)
-        most = min(max(most, sizes.least_compared), sizes.most_compared)
-        if moments.means.shape[1] <= most:
-            return summary
-        chosen = choose_features(moments, most)
-        some = moments.features(chosen)
-        return Summary(some, recipe.contrasts(some), samples.features(chosen))
-
     def _select(
         self,
         effects: dict[Name, Effects],
         rules: dict[Name, LinearRule],
-        compared: Summary,
+        part: Summary,
     ) -> tuple[Selection, FloatArray]:
         """The choice between the candidates, and what their rules are multiplied by."""
         names = list(effects)
         if len(names) == 1:
             reason = "There was one rule, and nothing to compare it with."
             return Selection.without_folds(names, names[0], reason), np.ones(1)
-        start, state, samples = time.perf_counter(), self.random_state, compared.samples
+        start, state, samples = time.perf_counter(), self.random_state, part.samples
         assert samples is not None
-        sd = np.sqrt(compared.contrasts.variance)
+        sd = np.sqrt(part.contrasts.variance)
         selection, share = select(
             self._recipe(for_folds=True).starting_at(effects),
             samples,
-            samples.fingerprint(compared.moments.means, sd),
+            samples.fingerprint(part.moments.means, sd),
             np.array([rules[name].score_sd for name in names]),
             len(self.classes_),
             VARIANCES[self.variance].min_samples,

@@ -90,12 +90,11 @@ class LinearClassifier(
 
         Fitted attributes are replaced, and never changed in place.
         """
-        before = vars(self).copy()
+        before = self.__dict__.copy()
         try:
             yield
         except BaseException:
-            vars(self).clear()
-            vars(self).update(before)
+            self.__dict__ = before
             raise
 
     def _names(self) -> npt.NDArray[Any] | None:

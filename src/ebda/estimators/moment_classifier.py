@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import time
 import warnings
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -69,6 +70,7 @@ class MomentClassifier(LinearClassifier):
     variance: str
     priors: Any
     samples_: Samples | None
+    n_seen_: int
 
     def _estimate(self, contrasts: Contrasts) -> FloatArray:
         """The estimate of eta for each contrast and feature."""
@@ -107,12 +109,12 @@ class MomentClassifier(LinearClassifier):
         sample_weight : array-like of shape (n_samples,), optional
             Frequency weights: 2 counts as two equal samples.
         """
-        with self._unchanged_on_error():
+        with self._fitting():
             training = self._check_training(X, y, sample_weight)
             moments, samples = self._summarise(training)
-            with training.data.job_context(), self._threads():
+            with training.data.job_context():
                 self._fit_moments(training, moments, samples)
-            self.samples_, self.n_seen_ = None, len(training.codes)
+            self._forget_samples(training)
         return self
 
     def partial_fit(
@@ -131,7 +133,7 @@ class MomentClassifier(LinearClassifier):
         classes : array-like of shape (n_classes,), optional
             All labels that will ever occur; needed in the first call.
         """
-        with self._unchanged_on_error():
+        with self._fitting():
             first = not hasattr(self, "moments_")
             seen = 0 if first else self.n_seen_
             training = self._check_training(X, y, sample_weight, classes, first)
@@ -140,12 +142,22 @@ class MomentClassifier(LinearClassifier):
             if not first:
                 moments = self.moments_.merge(moments)
             try:
-                with training.data.job_context(), self._threads():
+                with training.data.job_context():
                     self._fit_moments(training, moments, samples)
             except TooFewSamplesError as error:  # there may be more to come
                 self._unfitted_reason = error.reason
             self.samples_, self.n_seen_ = samples, seen + len(training.codes)
         return self
+
+    @contextmanager
+    def _fitting(self) -> Iterator[None]:
+        """Use threads; leave the estimator as it was if the fit fails."""
+        with self._unchanged_on_error(), allow_threads(getattr(self, "n_jobs", None)):
+            yield
+
+    def _forget_samples(self, training: Training) -> None:
+        """After `fit`: it keeps none of the data."""
+        self.samples_, self.n_seen_ = None, len(training.codes)
 
     def _check_training(
         self,
@@ -204,7 +216,7 @@ class MomentClassifier(LinearClassifier):
         """The one pass over the data: moments, and samples where they are needed."""
         start, data, keep = time.perf_counter(), training.data, self._needs_samples()
         n_classes = len(training.classes)
-        with validation.naming(self._names()), self._threads():
+        with validation.naming(self._names()):
             found = data.summarise(
                 training.codes, n_classes, training.weight, keep, seen
             )
@@ -232,9 +244,6 @@ class MomentClassifier(LinearClassifier):
     def _keep_rule(self, rule: LinearRule) -> None:
         self.coef_, self.intercept_ = rule.coef, rule.intercept
         self.selected_ = any_nonzero(rule.coef)
-
-    def _threads(self) -> AbstractContextManager[None]:
-        return allow_threads(getattr(self, "n_jobs", None))
 
     def _check_enough(self, classes: npt.NDArray[Any], counts: FloatArray) -> None:
         """Whether there are enough samples of each class, and of all."""

@@ -89,10 +89,12 @@ class NormalMeans(BaseEstimator):
         estimator = make_prior(
             self.prior, n_jobs=self.n_jobs, random_state=self.random_state
         )
-        self.prior_estimator_ = estimator.fit(values, errors)
-        self.prior_ = self.prior_estimator_.prior_
-        self.posterior_ = self.prior_.posterior(values, errors)
-        self.log_likelihood_ = float(np.sum(self.prior_.logpdf(values, errors)))
+        prior = estimator.fit(values, errors).prior_
+        posterior = prior.posterior(values, errors)
+        log_likelihood = float(np.sum(prior.logpdf(values, errors)))
+        # Nothing is set before all is done: a fit that fails changes nothing.
+        self.prior_estimator_, self.prior_ = estimator, prior
+        self.posterior_, self.log_likelihood_ = posterior, log_likelihood
         return self
 
     @property

@@ -147,7 +147,8 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     classes = labels(rule.classes_)
     kind = types.INT64 if classes.dtype == np.int64 else types.STRING
     node("Gather", [constant("classes", kind, classes), place], label, axis=0)
-    # The average over slopes (ebda.selection.calibration), an axis of its own, and the noise.
+    # The average over slopes (ebda.selection.calibration) on an axis of its own, and
+    # the noise.
     calibration = rule._calibration()
     axis = constant("axis", types.INT64, np.array([2]))
     slope = constant("slope", types.DOUBLE, calibration.slope)

@@ -1,19 +1,19 @@
-"""How far scores can be believed: from scores to probabilities.
+"""Calibration: from scores to probabilities.
 
-A linear rule of thousands of features is overconfident if its score is read as a
-log-odds. Scores of held-out samples tell by what slope a they have to be multiplied:
+A linear rule with thousands of features is overconfident if its scores are read as
+log-odds. Scores of held-out samples tell the slope a by which to multiply them:
 
     p_i = (1 - e) softmax(a s_i + log prior) + e / K.
 
 The noise e is the share of samples that the score says nothing about: wrong labels,
-and samples that are unlike the others of their class. Without it a few of these would
+and samples that are unlike the others of their class. Without it, a few of these would
 make the slope too small for all others (Copas 1988), and the class probabilities would
 then move the boundary too far.
 
-Few samples are held out, and slope and noise are known badly. So no value is chosen
-for them: probabilities are averaged over their posterior, with the priors of Jeffreys
-(that of the slope is Firth's penalty, which keeps it finite where the classes are
-separated; that of the noise is Beta(1/2, 1/2)).
+With few held-out samples, slope and noise are uncertain. So no value is chosen for
+them: probabilities are averaged over their posterior, under Jeffreys priors (that of
+the slope is Firth's penalty, which keeps it finite where the classes are separated;
+that of the noise is Beta(1/2, 1/2)).
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from scipy.special import log_expit, log_softmax, logsumexp, softmax
 
 from ebda.typing import FloatArray, IntArray
 
-# Slopes, in units of the spread of the scores, that the posterior is spread over: at
-# the largest a probability goes from 5 % to 95 % within a fifth of the spread.
+# Grid of slopes, for scores of unit standard deviation: at the largest slope a
+# probability goes from 5 % to 95 % within a fifth of a standard deviation.
 _SLOPES: FloatArray = np.exp(np.linspace(-4.0, 3.5, 76))
-# Nodes of equal weight under Beta(1/2, 1/2), the law of arcsine.
+# Nodes of equal weight under Beta(1/2, 1/2), the arcsine distribution.
 _NOISE: FloatArray = np.sin(np.pi / 4 * (2 * np.arange(32) + 1) / 32) ** 2
-# Slopes of less weight are left out of the average.
+# Slopes with less weight are left out of the average.
 _NEGLIGIBLE = 1e-9
 # Elements of a block of logits.
 _BLOCK = 1 << 20
@@ -41,7 +41,7 @@ class Calibration:
     """Probabilities as a function of the decision.
 
     ``p = sum_j share_j softmax(slope_j decision) + noise / K``: an average over
-    slopes, which are 1 in the middle. The most probable class is that with the
+    slopes, whose geometric mean is 1. The most probable class is that with the
     largest decision.
 
     Parameters
@@ -49,7 +49,7 @@ class Calibration:
     slope, share : ndarray of shape (n_nodes,)
         Slopes relative to that of the decision, and their shares.
     noise : float
-        Probability that is dealt out among all classes alike.
+        Probability that is shared equally among the classes.
     """
 
     slope: FloatArray
@@ -58,7 +58,7 @@ class Calibration:
 
     @classmethod
     def none(cls) -> Calibration:
-        """Decisions that are log-odds as they are."""
+        """For decisions that are log-odds."""
         return cls(np.ones(1), np.ones(1))
 
     def log_probabilities(self, decision: FloatArray) -> FloatArray:

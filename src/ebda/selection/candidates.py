@@ -14,7 +14,13 @@ import numpy as np
 
 from ebda.covariance import COVARIANCES, Covariance
 from ebda.data import Samples
-from ebda.moments import VARIANCES, ClassMoments, Contrasts, class_contrasts
+from ebda.moments import (
+    VARIANCES,
+    ClassMoments,
+    Contrasts,
+    choose_features,
+    class_contrasts,
+)
 from ebda.priors import PriorEstimator
 from ebda.priors.null import Null, empirical_null
 from ebda.priors.posterior import Prior
@@ -22,6 +28,7 @@ from ebda.registry import Entry, Registry
 from ebda.rule.effects import Effects, fit_effects
 from ebda.rule.linear_rule import LinearRule
 from ebda.rule.shrinkage import SHRINKAGES
+from ebda.sizes import sizes
 
 # Names of a covariance and of a candidate.
 Name = tuple[str, str]
@@ -234,6 +241,22 @@ class Recipe:
     def contrasts(self, moments: ClassMoments) -> Contrasts:
         """Normalised contrasts of the class means."""
         return class_contrasts(moments, VARIANCES[self.variance].estimate(moments))
+
+    def part_to_compare(self, data: Summary) -> Summary:
+        """The data itself, or some of its features if they are very many.
+
+        A part tells nearly as much about which rule suits the data.
+        """
+        samples, moments = data.samples, data.moments
+        if samples is None or len(self.names) == 1:
+            return data
+        most = sizes.compared_values // len(samples)
+        most = min(max(most, sizes.least_compared), sizes.most_compared)
+        if moments.means.shape[1] <= most:
+            return data
+        chosen = choose_features(moments, most)
+        some = moments.features(chosen)
+        return Summary(some, self.contrasts(some), samples.features(chosen))
 
     def effects(self, data: Summary) -> dict[Name, Effects]:
         """Prior and posterior of each candidate.
