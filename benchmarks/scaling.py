@@ -23,11 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
-from ebda.data.samples import MAX_SAMPLES
-from ebda.estimators.classifier import _COMPARED_VALUES, LEAST_COMPARED, MOST_COMPARED
-from ebda.kernels import compiled
 from ebda.kernels.threads import available
 from ebda.priors import DirichletProcess
+from ebda.sizes import sizes
 from speed_data import data
 from speed_methods import default, diagonal, moments
 
@@ -97,7 +95,9 @@ class Constants:
 def compared(n: int, p: int) -> NDArray[np.float64]:
     """What the comparison of rules has: one, values, products of them, features."""
     kept = min(n, MAX_SAMPLES)
-    most = max(LEAST_COMPARED, min(MOST_COMPARED, _COMPARED_VALUES // kept))
+    most = max(
+        sizes.least_compared, min(sizes.most_compared, sizes.compared_values // kept)
+    )
     values = float(kept * min(p, most))
     return np.array([1.0, values, kept * values, p])
 
@@ -115,7 +115,6 @@ def fastest(job: Callable[[Any, Any], Any], X: Any, y: Any, turns: int) -> float
 def calibrate(known: Sequence[tuple[int, int]], turns: int) -> Constants:
     n, p = known[0]
     X, y = data(n, p)
-    compiled.load()
     default(X, y)  # code is loaded before the clock starts
     element = fastest(moments, X, y, turns) / (n * p)
     single = fastest(diagonal, X, y, turns)

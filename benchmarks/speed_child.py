@@ -23,13 +23,10 @@ def load_code(name: str) -> None:
     fit = METHODS[name].fit
     fit(*data(12, 40))
     if METHODS[name].kind in ("ours", "floor") and name != "X.sum()":
-        from ebda.kernels import compiled
+        from ebda.sizes import override
 
-        compiled.load()
-        limits = compiled.LARGE, compiled.LONG
-        compiled.LARGE = compiled.LONG = 1
-        fit(*data(12, 2000))
-        compiled.LARGE, compiled.LONG = limits
+        with override(compiled_elements=1, compiled_features=1):
+            fit(*data(12, 2000))
 
 
 def main() -> None:

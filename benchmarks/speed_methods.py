@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,17 +19,11 @@ import numpy as np
 ADELIE_PYTHON = "EBDA_ADELIE_PYTHON"
 
 
-@contextmanager
-def without_loops() -> Iterator[None]:
-    """As if Numba were not installed."""
-    from ebda.kernels import compiled
+def without_loops() -> AbstractContextManager[None]:
+    """Use NumPy at any size."""
+    from ebda.sizes import override
 
-    compiled._use.loaded, worth = False, compiled.WORTH
-    compiled.WORTH = sys.maxsize
-    try:
-        yield
-    finally:
-        compiled._use.loaded, compiled.WORTH = True, worth
+    return override(compiled_elements=sys.maxsize, compiled_features=sys.maxsize)
 
 
 def total(X: Any, y: Any) -> Any:
@@ -38,7 +32,7 @@ def total(X: Any, y: Any) -> Any:
 
 def moments(X: Any, y: Any) -> Any:
     from ebda.kernels.threads import allow_threads
-    from ebda.moments.classwise import class_moments
+    from ebda.moments import class_moments
 
     with allow_threads(None):
         return class_moments(X, y, 2)
