@@ -3,8 +3,8 @@
 Points of a spectrum or probes along a chromosome are correlated with their neighbours.
 The simplest model of that is an autoregression, ``corr(i, j) = rho^|i - j|`` (studies
 3 to 5 of the paper's tables): ``W`` with rows ``(z_j - rho z_{j-1}) / sqrt(1 - rho^2)``
-makes the noise independent, and ``W'W`` is the inverse of the correlation, so that
-nothing costs more than a pass over the features.
+makes the noise independent, and ``W'W`` is the inverse of the correlation matrix R, so
+that nothing costs more than a pass over the features.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from scipy.signal import lfilter
 from ebda.data.samples import Samples
 from ebda.typing import FloatArray
 
-# An estimate is kept this far from 1, where W has no limit.
+# Estimates are clipped to this absolute value: at 1 there is no W.
 _LARGEST = 0.999
 
 
@@ -26,12 +26,12 @@ def neighbour_correlation(
     variance: FloatArray,
     constant: npt.NDArray[np.bool_] | None = None,
 ) -> float:
-    """Mean correlation of neighbours within the classes, beyond that of any two.
+    """Mean correlation of neighbours within the classes, in excess of that of any two.
 
-    Common factors correlate features whatever their order; the mean correlation of
-    features far apart measures that, and is taken off. Far apart are those of the
-    first third and those of the last: the mean over all pairs of them is a product of
-    sums. Features that are `constant` are stepped over.
+    Common factors correlate features whatever their order. The mean correlation of
+    features far apart measures that, and is subtracted. Far apart are the features of
+    the first third and those of the last: the mean over all such pairs is a product
+    of sums. `constant` features are skipped. The result is clipped to +-0.999.
     """
     varying = np.ones(len(variance), bool) if constant is None else ~constant
     n_varying = int(np.count_nonzero(varying))
@@ -43,16 +43,16 @@ def neighbour_correlation(
     sums = samples.neighbour_sums(means, np.sqrt(variance), third)
     n_pairs = float(np.prod([np.count_nonzero(third == k) for k in (0, 2)]))
     far = float(sums.thirds[:, 0] @ sums.thirds[:, 2]) / n_pairs
-    return (sums.near / (n_varying - 1) - far) / float(df)
+    rho = (sums.near / (n_varying - 1) - far) / float(df)
+    return float(np.clip(rho, -_LARGEST, _LARGEST))
 
 
 def whiten(z: FloatArray, rho: float) -> FloatArray:
-    """W z, along the last axis.
+    """W times `z`, along the last axis, for ``-1 < rho < 1``.
 
     >>> np.abs(whiten(np.array([1.0, 0.8, 0.64]), 0.8)).round(12)
     array([1., 0., 0.])
     """
-    rho = _inside(rho)
     white: FloatArray = z.copy()
     white[..., 1:] -= rho * z[..., :-1]
     white[..., 1:] /= np.sqrt(1 - rho**2)
@@ -60,12 +60,11 @@ def whiten(z: FloatArray, rho: float) -> FloatArray:
 
 
 def unwhiten(white: FloatArray, rho: float) -> FloatArray:
-    """The inverse of W times `white`.
+    """The inverse of W times `white`: noise in, an autoregression out.
 
     >>> unwhiten(np.array([1.0, 0.0, 0.0]), 0.8).round(12)
     array([1.  , 0.8 , 0.64])
     """
-    rho = _inside(rho)
     driven = white * np.sqrt(1 - rho**2)
     driven[..., 0] = white[..., 0]
     z: FloatArray = lfilter([1.0], [1.0, -rho], driven, axis=-1)
@@ -73,8 +72,7 @@ def unwhiten(white: FloatArray, rho: float) -> FloatArray:
 
 
 def transposed(white: FloatArray, rho: float) -> FloatArray:
-    """W' times `white`: with `whiten`, the inverse of the correlation."""
-    rho = _inside(rho)
+    """W' times `white`: after `whiten`, the inverse of the correlation."""
     scaled: FloatArray = white / np.sqrt(1 - rho**2)
     scaled[..., 0] = white[..., 0]
     back: FloatArray = scaled.copy()
@@ -82,5 +80,13 @@ def transposed(white: FloatArray, rho: float) -> FloatArray:
     return back
 
 
-def _inside(rho: float) -> float:
-    return float(np.clip(rho, -_LARGEST, _LARGEST))
+def unwhiten_transposed(z: FloatArray, rho: float) -> FloatArray:
+    """The inverse of W' times `z`; the squares of the result sum to ``z' R z``.
+
+    >>> unwhiten_transposed(np.array([0.0, 0.0, 1.0]), 0.8).round(3)
+    array([0.64, 0.48, 0.6 ])
+    """
+    back = lfilter([1.0], [1.0, -rho], z[..., ::-1], axis=-1)[..., ::-1]
+    result: FloatArray = back * np.sqrt(1 - rho**2)
+    result[..., 0] = back[..., 0]
+    return result

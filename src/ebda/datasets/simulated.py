@@ -8,6 +8,8 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import Bunch, check_random_state
 
+from ebda.covariance.autoregressive import unwhiten
+
 
 def make_two_class(
     n_per_class: int = 25,
@@ -73,12 +75,8 @@ def make_two_class(
     means = np.zeros((2, n_features))
     means[1] = rng.normal(scale=background, size=n_features)
     means[1, : sizes.sum()] = np.repeat(effects, sizes)
-    data = rng.normal(size=(2 * n_per_class, n_features))
-    if rho:
-        innovation = np.sqrt(1 - rho**2)
-        for j in range(1, n_features):
-            data[:, j] = rho * data[:, j - 1] + innovation * data[:, j]
-    data *= np.sqrt(variance)
+    noise = rng.normal(size=(2 * n_per_class, n_features))
+    data = unwhiten(noise, rho) * np.sqrt(variance)
     data[n_per_class:] += means[1]
     return Bunch(
         data=data,

@@ -23,9 +23,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 from scipy.optimize import brentq
-from scipy.signal import lfilter
 from scipy.sparse.linalg import eigsh
 
+from ebda.covariance import low_rank
+from ebda.covariance.autoregressive import transposed, unwhiten_transposed, whiten
 from ebda.typing import FloatArray
 
 # Up to this size all eigenvalues of a matrix cost less than a start of Lanczos is
@@ -124,19 +125,12 @@ class AR1:
         object.__setattr__(self, "variance", _positive("variance", variance))
 
     def quadratic_form(self, a: FloatArray) -> float:
-        b = a * np.sqrt(self.variance)
-        g = lfilter([1.0], [1.0, -self.rho], b[::-1])
-        return float(self.rho**2 * g[-1] ** 2 + (1 - self.rho**2) * np.dot(g, g))
+        scores = unwhiten_transposed(a * np.sqrt(self.variance), self.rho)
+        return float(scores @ scores)
 
     def solve(self, a: FloatArray) -> FloatArray:
-        sd, rho = np.sqrt(self.variance), self.rho
-        b = a / sd
-        x = b * (1 + rho**2)
-        x[0] -= rho**2 * b[0]
-        x[-1] -= rho**2 * b[-1]
-        x[1:] -= rho * b[:-1]
-        x[:-1] -= rho * b[1:]
-        return x / ((1 - rho**2) * sd)
+        sd = np.sqrt(self.variance)
+        return transposed(whiten(a / sd, self.rho), self.rho) / sd
 
     def diagonal(self, p: int) -> FloatArray:
         return _per_feature("variance", self.variance, p)
@@ -201,12 +195,7 @@ class LowRank:
         return float(scores @ scores + np.sum(self.noise * a * a))
 
     def solve(self, a: FloatArray) -> FloatArray:
-        L = self.loadings
-        scaled = L / self.noise[:, None]
-        inner = np.eye(L.shape[1]) + L.T @ scaled
-        b = a / self.noise
-        result: FloatArray = b - scaled @ cho_solve(cho_factor(inner), L.T @ b)
-        return result
+        return low_rank.solve(self.loadings, self.noise, a)
 
     def diagonal(self, p: int) -> FloatArray:
         total = np.einsum("ij,ij->i", self.loadings, self.loadings) + self.noise
