@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ebda.baselines.base import SampleClassifier
 from ebda.covariance.base import Diagonal
 from ebda.estimators import validation
-from ebda.estimators.linear_classifier import LinearClassifier
 from ebda.moments.classwise import ClassMoments
 from ebda.moments.contrasts import Contrasts, class_contrasts
 from ebda.moments.variance import pooled
-from ebda.rule.linear_rule import linear_rule
+from ebda.rule.linear_rule import LinearRule, linear_rule
 from ebda.typing import FloatArray
 
 # Elements of the Gram matrices whose eigenvalues are found at a time: 2 MiB.
 _BLOCK_ELEMENTS = 1 << 18
 
 
-class FAIR(LinearClassifier):
+class FAIR(SampleClassifier):
     """The independence rule on the features with the largest t-statistics.
 
     Their number m minimises the estimated bound of the error (Fan and Fan, equation
@@ -58,43 +58,32 @@ class FAIR(LinearClassifier):
     [1, 2, 3, 4, 5, 6, 7, 8, 9]
     """
 
-    _accepts_sparse = False
     _many_classes = False
 
     def __init__(self, max_features: int | None = None, priors: Any = None) -> None:
         self.max_features = max_features
         self.priors = priors
 
-    def fit(self, X: Any, y: npt.ArrayLike) -> Self:
-        """Choose the features and fit the rule.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Data.
-        y : array-like of shape (n_samples,)
-            Labels of two classes.
-        """
+    def _check_parameters(self) -> None:
         if self.max_features is not None and self.max_features < 1:
-            raise ValueError(f"max_features must be at least 1: {self.max_features!r}")
-        X, classes, codes, moments = self._read(X, y)
+            raise ValueError(
+                f"max_features must be at least 1, got {self.max_features!r}"
+            )
+
+    def _learn(
+        self, X: npt.NDArray[Any], codes: npt.NDArray[np.intp], moments: ClassMoments
+    ) -> LinearRule:
         prior = validation.class_prior(self.priors, moments.counts)
         contrasts = class_contrasts(moments, pooled(moments))
         order = np.argsort(-np.abs(contrasts.z[0]), kind="stable")
         order = order[~contrasts.constant[order]][: self.max_features]
-        criterion = _criterion(X, codes, moments, contrasts, order)
-        best = int(np.argmax(criterion)) + 1
-
-        selected = np.zeros(X.shape[1], dtype=bool)
-        selected[order[:best]] = True
-        eta = np.where(selected, contrasts.z, 0.0)
-        rule = linear_rule(moments, contrasts, eta, Diagonal(contrasts.variance), prior)
-        self.classes_, self.class_prior_ = classes, prior
-        self.coef_, self.intercept_ = rule.coef, rule.intercept
-        self.z_ = contrasts.z[0]
-        self.selected_, self.n_selected_ = selected, best
-        self.criterion_ = criterion
-        return self
+        self.criterion_ = _criterion(X, codes, moments, contrasts, order)
+        self.n_selected_ = int(np.argmax(self.criterion_)) + 1
+        self.selected_ = np.zeros(X.shape[1], dtype=bool)
+        self.selected_[order[: self.n_selected_]] = True
+        self.z_, self.class_prior_ = contrasts.z[0], prior
+        eta = np.where(self.selected_, contrasts.z, 0.0)
+        return linear_rule(moments, contrasts, eta, Diagonal(contrasts.variance), prior)
 
 
 def _criterion(

@@ -10,22 +10,24 @@ NumPy 1, which would bind all users of the extra to it.
 from __future__ import annotations
 
 import warnings
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold
 
+from ebda.baselines.base import SampleClassifier
 from ebda.estimators import validation
-from ebda.estimators.linear_classifier import LinearClassifier
+from ebda.moments.classwise import ClassMoments
+from ebda.rule.linear_rule import LinearRule
 from ebda.typing import FloatArray
 
 # Value of the column that stands in for the intercept: its penalty is 1e-4 of the rest.
 _INTERCEPT_SCALE = 1e4
 
 
-class LassoLogistic(LinearClassifier):
+class LassoLogistic(SampleClassifier):
     """Lasso logistic regression, lambda by cross-validation, as ``cv.glmnet`` has it.
 
     Minimises ``deviance / (2 n) + lambda sum_j |b_j| s_j`` on features in units of
@@ -68,7 +70,6 @@ class LassoLogistic(LinearClassifier):
     5
     """
 
-    _accepts_sparse = False
     _many_classes = False
 
     def __init__(
@@ -85,24 +86,18 @@ class LassoLogistic(LinearClassifier):
         self.tol = tol
         self.random_state = random_state
 
-    def fit(self, X: Any, y: npt.ArrayLike) -> Self:
-        """Fit the path, cross-validate it, and keep the chosen rule.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Data.
-        y : array-like of shape (n_samples,)
-            Labels of two classes.
-        """
+    def _check_parameters(self) -> None:
         validation.one_of("rule", self.rule, ["1se", "min"])
-        X, classes, codes, moments = self._read(X, y)
+
+    def _learn(
+        self, X: npt.NDArray[Any], codes: npt.NDArray[np.intp], moments: ClassMoments
+    ) -> LinearRule:
         data = X.astype(np.float64)
         centre, scale = data.mean(axis=0), data.std(axis=0)
         varies = (moments.centred_squares > 0).any(axis=0)
         varies |= np.ptp(moments.means, axis=0) > 0
-        unit = np.where(varies, scale, 1.0)
-        data = np.asfortranarray((data - centre) / unit)
+        scale = np.where(varies, scale, 1.0)
+        data = np.asfortranarray((data - centre) / scale)
 
         sign = np.where(codes == 1, 1.0, -1.0)
         share = codes.mean()
@@ -111,13 +106,12 @@ class LassoLogistic(LinearClassifier):
         self.lambdas_ = largest * np.geomspace(1, ratio, self.n_lambdas)
         best = self._choose(data, sign)
         coef, intercept = logistic_path(data, sign, self.lambdas_[: best + 1], self.tol)
-        weights = np.where(varies, coef[:, -1] / unit, 0.0)
-        self.classes_ = classes
+        weights = np.where(varies, coef[:, -1] / scale, 0.0)
         self.lambda_ = float(self.lambdas_[best])
-        self.coef_ = weights[None, :]
-        self.intercept_ = np.array([intercept[-1] - weights @ centre])
         self.selected_ = weights != 0
-        return self
+        return LinearRule(
+            weights[None, :], np.array([intercept[-1] - weights @ centre])
+        )
 
     def _choose(self, data: FloatArray, sign: FloatArray) -> int:
         """Place of the chosen lambda on the path."""

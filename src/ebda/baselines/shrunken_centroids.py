@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.neighbors import NearestCentroid
 
+from ebda.baselines.base import SampleClassifier
 from ebda.estimators import validation
-from ebda.estimators.linear_classifier import LinearClassifier
+from ebda.moments.classwise import ClassMoments
+from ebda.rule.linear_rule import LinearRule
 
 
-class ShrunkenCentroids(LinearClassifier):
+class ShrunkenCentroids(SampleClassifier):
     """scikit-learn's ``NearestCentroid(shrink_threshold=...)`` as a linear rule.
 
     Distances to the shrunken centroids, in units of the pooled standard deviation,
@@ -43,43 +45,31 @@ class ShrunkenCentroids(LinearClassifier):
     True
     """
 
-    _accepts_sparse = False
-
     def __init__(self, shrink_threshold: float = 1.0, priors: Any = None) -> None:
         self.shrink_threshold = shrink_threshold
         self.priors = priors
 
-    def fit(self, X: Any, y: npt.ArrayLike) -> Self:
-        """Shrink the centroids.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Data.
-        y : array-like of shape (n_samples,)
-            Labels.
-        """
-        X, classes, codes, moments = self._read(X, y)
+    def _learn(
+        self, X: npt.NDArray[Any], codes: npt.NDArray[np.intp], moments: ClassMoments
+    ) -> LinearRule:
         prior = validation.class_prior(self.priors, moments.counts)
         varies = (moments.centred_squares > 0).any(axis=0)
         data = X[:, varies].astype(np.float64)
         shrunken = NearestCentroid(shrink_threshold=self.shrink_threshold)
         shrunken.fit(data, codes)
         pooled = moments.centred_squares[:, varies].sum(axis=0)
-        pooled /= len(codes) - len(classes)
+        pooled /= len(codes) - len(prior)
         # scikit-learn measures distances in units of s, without its median offset.
         centre = moments.counts @ moments.means[:, varies] / len(codes)
         from_centre = shrunken.centroids_ - centre
         from_centre[shrunken.deviations_ == 0] = 0.0  # exactly, not to rounding
-        weights = np.zeros((len(classes), X.shape[1]))
+        weights = np.zeros((len(prior), X.shape[1]))
         weights[:, varies] = from_centre / pooled
         half = 0.5 * np.einsum("kj,kj->k", weights[:, varies], from_centre)
         constant = np.log(prior) - half - weights[:, varies] @ centre
-        if len(classes) == 2:
+        if len(prior) == 2:
             weights, constant = np.diff(weights, axis=0), np.diff(constant)
-        self.classes_, self.class_prior_ = classes, prior
-        self.coef_, self.intercept_ = weights, constant
         self.centroids_ = moments.means.copy()
         self.centroids_[:, varies] = shrunken.centroids_
-        self.selected_ = (weights != 0).any(axis=0)
-        return self
+        self.selected_, self.class_prior_ = (weights != 0).any(axis=0), prior
+        return LinearRule(weights, constant)

@@ -9,34 +9,80 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Self
 
+import numpy as np
 import numpy.typing as npt
 
-from ebda.baselines import FAIR, GreenshteinPark, IndependenceRule, LassoLogistic
+from ebda.baselines import (
+    FAIR,
+    GreenshteinPark,
+    IndependenceRule,
+    LassoLogistic,
+    ShrunkenCentroids,
+)
 from ebda.estimators.classifier import EBClassifier
 from ebda.estimators.linear_classifier import LinearClassifier
-from ebda.moments.classwise import class_moments
-from ebda.paper.merged import SmallAtomsMerged
-from ebda.priors import DirichletProcess
+from ebda.moments.classwise import ClassMoments
+from ebda.priors import DirichletProcess, DiscretePrior, make_prior
+from ebda.priors.base import PriorFamily
+from ebda.rule.linear_rule import LinearRule
 
 
-class MidpointLasso(LassoLogistic):
-    """The lasso as the authors use it: the midpoint of the class means as intercept."""
+class SmallAtomsMerged(PriorFamily):
+    """A discrete prior whose atoms below a size are moved to zero after the fit.
 
-    def fit(self, X: Any, y: npt.ArrayLike) -> Self:
-        """Fit the lasso, then move its boundary.
+    The default inference of :class:`~ebda.priors.DirichletProcess` needs no such
+    threshold; this is for reproduction.
+
+    Parameters
+    ----------
+    prior : prior estimator, optional
+        What is fitted; by default a Dirichlet process.
+    below : float
+        Atoms of smaller absolute value become zero.
+
+    Attributes
+    ----------
+    prior_ : DiscretePrior
+        The prior after merging.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> z = np.random.default_rng(0).normal(size=500) + 0.3
+    >>> SmallAtomsMerged(below=0.6).fit(z).prior_.pi0
+    1.0
+    """
+
+    def __init__(self, prior: Any = None, below: float = 0.6) -> None:
+        self.prior = prior
+        self.below = below
+
+    def fit(self, z: npt.ArrayLike, scale: npt.ArrayLike = 1.0) -> Self:
+        """Estimate the prior, then merge its small atoms into zero.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Data.
-        y : array-like of shape (n_samples,)
-            Labels of two classes.
+        z : array-like
+            Values.
+        scale : float or array-like
+            Their noise standard deviation.
         """
-        super().fit(X, y)
-        X, y = self._validate(X, y, reset=False)
-        means = class_moments(X, y == self.classes_[1], 2).means
-        self.intercept_ = -(self.coef_ @ means.mean(axis=0))
+        inner = DirichletProcess() if self.prior is None else self.prior
+        fitted: Any = make_prior(inner).fit(z, scale).prior_
+        small = np.abs(fitted.atoms) < self.below
+        atoms = np.where(small, 0.0, fitted.atoms)
+        self.prior_ = DiscretePrior(atoms, fitted.weights)
         return self
+
+
+class MidpointLasso(LassoLogistic):
+    """The lasso as the authors use it: the boundary goes through the midpoint."""
+
+    def _learn(
+        self, X: npt.NDArray[Any], codes: npt.NDArray[np.intp], moments: ClassMoments
+    ) -> LinearRule:
+        coef = super()._learn(X, codes, moments).coef
+        return LinearRule(coef, -(coef @ moments.means.mean(axis=0)))
 
 
 class PaperRule(EBClassifier):
@@ -114,6 +160,14 @@ METHODS: dict[int | str, dict[str, Maker]] = {
         **_others("separate"),
         "IR": _others()["IR"],
     },
+}
+# What the tables can carry beside the paper's columns, in every study.
+FURTHER: dict[str, Maker] = {
+    "EBClassifier": lambda n_jobs, seed: EBClassifier(priors="uniform"),
+    "NPMLE": lambda n_jobs, seed: EBClassifier(
+        prior="npmle", shrinkage="mean", covariance="diagonal", priors="uniform"
+    ),
+    "ShrunkenCentroids": lambda n_jobs, seed: ShrunkenCentroids(priors="uniform"),
 }
 
 

@@ -11,13 +11,11 @@ from scipy.special import ndtr
 from sklearn.utils import Bunch
 
 from ebda import theory
-from ebda.baselines import ShrunkenCentroids
-from ebda.estimators.classifier import EBClassifier
 from ebda.estimators.linear_classifier import LinearClassifier
 from ebda.moments.classwise import class_moments
 from ebda.moments.contrasts import class_contrasts
 from ebda.moments.variance import pooled
-from ebda.paper.methods import classifier
+from ebda.paper.methods import FURTHER, classifier
 from ebda.paper.oracles import SupportOracle
 from ebda.paper.studies import N_PER_CLASS, TABLES, VARIANCE, Table
 from ebda.priors import DiscretePrior
@@ -88,14 +86,8 @@ def _model(
 ) -> LinearClassifier:
     if method == "Oracle":
         return SupportOracle(sim.means[1] != 0, priors="uniform")
-    if method == "EBClassifier":
-        return EBClassifier(priors="uniform")
-    if method == "NPMLE":
-        return EBClassifier(
-            prior="npmle", shrinkage="mean", covariance="diagonal", priors="uniform"
-        )
-    if method == "ShrunkenCentroids":
-        return ShrunkenCentroids(priors="uniform")
+    if method in FURTHER:
+        return FURTHER[method](None, random_state)
     return classifier(method, table.study, random_state=random_state)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from sklearn.utils import Bunch
 
 from ebda.datasets import load_golub, make_factor_classes, make_two_class
-from ebda.paper.methods import METHODS
+from ebda.paper.methods import FURTHER, METHODS
 
 N_PER_CLASS, N_FEATURES, VARIANCE = 25, 10_000, 12.5
 
@@ -114,8 +114,8 @@ TABLES = {
         ),
     )
 }
-# What the tables can carry beside the paper's columns.
-EXTRA = ("EBClassifier", "NPMLE", "ShrunkenCentroids", "Limit")
+# What the tables can show beside the paper's columns.
+EXTRA = (*FURTHER, "Limit")
 
 
 def methods_of(table: Table) -> tuple[str, ...]:
