@@ -28,10 +28,13 @@ class Sizes:
         a working copy, in rows that are long enough to stream.
     tile_rows : int
         Rows of a tile at most, while moments are summed.
+    gram_elements : int
+        Values of the Gram matrices whose eigenvalues are computed at a time: 2 MiB.
     """
 
     tile_elements: int = 1 << 19
     tile_rows: int = 2048
+    gram_elements: int = 1 << 18
 
 
 sizes = Sizes()

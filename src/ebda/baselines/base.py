@@ -1,4 +1,4 @@
-"""What baselines share that look at the samples themselves."""
+"""What the baselines share that are fitted to the samples, not to their moments."""
 
 from __future__ import annotations
 

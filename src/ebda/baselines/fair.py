@@ -14,10 +14,8 @@ from ebda.moments.classwise import ClassMoments
 from ebda.moments.contrasts import Contrasts, class_contrasts
 from ebda.moments.variance import pooled
 from ebda.rule.linear_rule import LinearRule, linear_rule
+from ebda.sizes import sizes
 from ebda.typing import FloatArray
-
-# Elements of the Gram matrices whose eigenvalues are found at a time: 2 MiB.
-_BLOCK_ELEMENTS = 1 << 18
 
 
 class FAIR(SampleClassifier):
@@ -29,14 +27,14 @@ class FAIR(SampleClassifier):
         n (sum_j T_j**2 + m (n1 - n2)/n)**2
         / (lambda_m m n1 n2 + lambda_m n1 n2 sum_j T_j**2),
 
-    with the sums over the m largest ``|T|`` and lambda_m the largest eigenvalue of
-    the pooled correlation of these features. Two classes only; the first in
-    `classes_` has n1 samples.
+    where the sums run over the m largest ``|T|`` and lambda_m is the largest
+    eigenvalue of the pooled correlation matrix of these features. Two classes only;
+    the first of `classes_` has n1 samples.
 
     Parameters
     ----------
     max_features : int, optional
-        At most so many features are considered; by default all.
+        Largest number of features to consider; all by default.
     priors : None, "empirical", "uniform" or array-like of shape (2,)
         Class probabilities.
 
@@ -45,7 +43,8 @@ class FAIR(SampleClassifier):
     n_selected_ : int
         m, the number of features in the rule.
     criterion_ : ndarray
-        The maximised quantity for 1, 2, ... features, as far as it can still win.
+        The quantity to maximise for 1, 2, ... features, up to the point from which no
+        larger number of features can win.
     classes_, coef_, intercept_, z_, selected_, class_prior_
         As in :class:`~ebda.EBClassifier`.
 
@@ -95,9 +94,9 @@ def _criterion(
 ) -> FloatArray:
     """The quantity that Fan and Fan maximise, for the first 1, 2, ... features.
 
-    The largest eigenvalue, found through the n x n Gram matrix of the residuals,
-    never falls as features are added; with the last one the rest is bounded, and the
-    search ends where no larger number of features can win.
+    The largest eigenvalue, that of the n x n Gram matrix of the residuals, never
+    decreases as features are added. The current one therefore bounds the criterion for
+    all larger numbers of features, and the search stops where none of them can win.
     """
     n1, n2 = moments.counts
     n = len(X)
@@ -107,7 +106,7 @@ def _criterion(
     without_eigenvalue /= n1 * n2 * (m + squares)
     criterion = np.empty(len(order))
     gram = np.zeros((n, n))
-    size = max(1, _BLOCK_ELEMENTS // n**2)
+    size = max(1, sizes.gram_elements // n**2)
     for start in range(0, len(order), size):
         rows = slice(start, min(start + size, len(order)))
         block = order[rows]

@@ -1,4 +1,4 @@
-"""Linear discriminant analysis with a pseudo-inverse, as the paper describes LDA."""
+"""Linear discriminant analysis with a pseudo-inverse, as the paper describes it."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from ebda.rule.linear_rule import LinearRule
 class PseudoInverseLDA(SampleClassifier):
     """LDA with the Moore-Penrose inverse of the pooled covariance (Section 1).
 
-    With more features than samples the pooled covariance is singular; the inverse is
-    then taken in the space that the residuals span, by their singular values, and
-    never formed. Bickel and Levina (2004) show why this is no better than guessing
-    when features are many.
+    With more features than samples the pooled covariance is singular. Its inverse is
+    then taken in the space spanned by the residuals, from their singular values, and
+    is never formed. Bickel and Levina (2004) show that this is no better than guessing
+    when there are very many features.
 
     Parameters
     ----------

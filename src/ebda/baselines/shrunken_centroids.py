@@ -1,4 +1,4 @@
-"""Nearest shrunken centroids (Tibshirani et al. 2002), by scikit-learn's own."""
+"""Nearest shrunken centroids (Tibshirani et al. 2002), from scikit-learn."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ from ebda.rule.linear_rule import LinearRule
 class ShrunkenCentroids(SampleClassifier):
     """scikit-learn's ``NearestCentroid(shrink_threshold=...)`` as a linear rule.
 
-    Distances to the shrunken centroids, in units of the pooled standard deviation,
-    are squares whose common part cancels: the rule is linear, with ``coef_`` and
-    ``intercept_`` like the others.
+    The squared distances to the shrunken centroids, in units of the pooled standard
+    deviation, share a quadratic term that cancels. The rule is therefore linear, with
+    ``coef_`` and ``intercept_`` like the others.
 
     Parameters
     ----------
     shrink_threshold : float
-        Centroids closer to the centre than so many standard errors are moved there.
+        How far each feature of a centroid is moved towards the overall mean, in
+        standard errors; a feature that is closer than that is set to the mean.
     priors : None, "empirical", "uniform" or array-like of shape (n_classes,)
         Class probabilities.
 

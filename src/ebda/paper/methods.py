@@ -1,7 +1,7 @@
 """The classifiers of the paper's tables, with the authors' settings.
 
-The paper prints few of them; these come from the authors' scripts, and with them the
-published numbers come back.
+The paper prints few of the settings. These come from the authors' scripts, and
+reproduce the published numbers.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ from ebda.rule.linear_rule import LinearRule
 
 
 class SmallAtomsMerged(PriorFamily):
-    """A discrete prior whose atoms below a size are moved to zero after the fit.
+    """A discrete prior whose small atoms are moved to zero after the fit.
 
-    The default inference of :class:`~ebda.priors.DirichletProcess` needs no such
-    threshold; this is for reproduction.
+    As the authors do in study 3. The default inference of
+    :class:`~ebda.priors.DirichletProcess` needs no such threshold.
 
     Parameters
     ----------
     prior : prior estimator, optional
-        What is fitted; by default a Dirichlet process.
+        The prior to fit; a Dirichlet process by default.
     below : float
-        Atoms of smaller absolute value become zero.
+        Atoms with a smaller absolute value become zero.
 
     Attributes
     ----------
     prior_ : DiscretePrior
-        The prior after merging.
+        The fitted prior after merging.
 
     Examples
     --------
@@ -58,14 +58,14 @@ class SmallAtomsMerged(PriorFamily):
         self.below = below
 
     def fit(self, z: npt.ArrayLike, scale: npt.ArrayLike = 1.0) -> Self:
-        """Estimate the prior, then merge its small atoms into zero.
+        """Fit the prior, then merge its small atoms into zero.
 
         Parameters
         ----------
         z : array-like
-            Values.
+            Observed values.
         scale : float or array-like
-            Their noise standard deviation.
+            Standard deviation of their noise.
         """
         inner = DirichletProcess() if self.prior is None else self.prior
         fitted: Any = make_prior(inner).fit(z, scale).prior_
@@ -76,7 +76,7 @@ class SmallAtomsMerged(PriorFamily):
 
 
 class MidpointLasso(LassoLogistic):
-    """The lasso as the authors use it: the boundary goes through the midpoint."""
+    """The authors' lasso: its boundary goes through the midpoint of the class means."""
 
     def _learn(
         self, X: npt.NDArray[Any], codes: npt.NDArray[np.intp], moments: ClassMoments
@@ -86,7 +86,7 @@ class MidpointLasso(LassoLogistic):
 
 
 class PaperRule(EBClassifier):
-    """The paper's rule to the letter: it cuts at the midpoint of the sample means."""
+    """The paper's rule, whose boundary goes through the midpoint of the class means."""
 
     _unbiased_midpoint = False
 
@@ -161,7 +161,7 @@ METHODS: dict[int | str, dict[str, Maker]] = {
         "IR": _others()["IR"],
     },
 }
-# What the tables can carry beside the paper's columns, in every study.
+# Methods that the tables can show beside the paper's columns, in every study.
 FURTHER: dict[str, Maker] = {
     "EBClassifier": lambda n_jobs, seed: EBClassifier(priors="uniform"),
     "NPMLE": lambda n_jobs, seed: EBClassifier(
@@ -178,18 +178,18 @@ def classifier(
     n_jobs: int | None = None,
     random_state: Any = None,
 ) -> LinearClassifier:
-    """A column of the paper's tables as an unfitted classifier.
+    """The unfitted classifier of a column of the paper's tables.
 
     Parameters
     ----------
     method : {"DP", "Sparse DP", "Hard Thresh DP", "EB", "IR", "FAIR", "glmnet"}
         Name of the column.
     study : {1, 2, 3, "leukemia"}
-        Where: the settings differ.
+        The study, as the settings differ between them.
     n_jobs : int, optional
-        Batches fitted at a time.
+        Number of batches to fit in parallel.
     random_state : int, RandomState or None
-        Draws the batches, or the folds of the lasso.
+        Determines the batches, or the folds of the lasso.
 
     Examples
     --------
