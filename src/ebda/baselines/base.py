@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-import numpy as np
 import numpy.typing as npt
 
 from ebda.estimators.linear_classifier import LinearClassifier
 from ebda.moments.classwise import ClassMoments
 from ebda.rule.linear_rule import LinearRule
+from ebda.typing import IntArray
 
 
 class SampleClassifier(LinearClassifier):
@@ -45,8 +45,6 @@ class SampleClassifier(LinearClassifier):
     def _check_parameters(self) -> None:
         """Raise a ValueError for a parameter that is out of range."""
 
-    def _learn(
-        self, X: npt.NDArray[Any], codes: npt.NDArray[np.intp], moments: ClassMoments
-    ) -> LinearRule:
+    def _learn(self, X: Any, codes: IntArray, moments: ClassMoments) -> LinearRule:
         """The rule, from checked samples, the codes of their classes and moments."""
         raise NotImplementedError

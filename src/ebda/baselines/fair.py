@@ -15,7 +15,7 @@ from ebda.moments.contrasts import Contrasts, class_contrasts
 from ebda.moments.variance import pooled
 from ebda.rule.linear_rule import LinearRule, linear_rule
 from ebda.sizes import sizes
-from ebda.typing import FloatArray
+from ebda.typing import FloatArray, IntArray
 
 
 class FAIR(SampleClassifier):
@@ -69,9 +69,7 @@ class FAIR(SampleClassifier):
                 f"max_features must be at least 1, got {self.max_features!r}"
             )
 
-    def _learn(
-        self, X: npt.NDArray[Any], codes: npt.NDArray[np.intp], moments: ClassMoments
-    ) -> LinearRule:
+    def _learn(self, X: Any, codes: IntArray, moments: ClassMoments) -> LinearRule:
         prior = validation.class_prior(self.priors, moments.counts)
         contrasts = class_contrasts(moments, pooled(moments))
         order = np.argsort(-np.abs(contrasts.z[0]), kind="stable")

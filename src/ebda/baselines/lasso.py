@@ -13,7 +13,6 @@ import warnings
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold
 
@@ -21,7 +20,7 @@ from ebda.baselines.base import SampleClassifier
 from ebda.estimators import validation
 from ebda.moments.classwise import ClassMoments
 from ebda.rule.linear_rule import LinearRule
-from ebda.typing import FloatArray
+from ebda.typing import FloatArray, IntArray
 
 # Value of the column that stands in for the intercept: 1e-4 of the usual penalty.
 _INTERCEPT_SCALE = 1e4
@@ -89,9 +88,7 @@ class LassoLogistic(SampleClassifier):
     def _check_parameters(self) -> None:
         validation.one_of("rule", self.rule, ["1se", "min"])
 
-    def _learn(
-        self, X: npt.NDArray[Any], codes: npt.NDArray[np.intp], moments: ClassMoments
-    ) -> LinearRule:
+    def _learn(self, X: Any, codes: IntArray, moments: ClassMoments) -> LinearRule:
         data = X.astype(np.float64)
         centre, scale = data.mean(axis=0), data.std(axis=0)
         varies = (moments.centred_squares > 0).any(axis=0)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ebda.baselines.base import SampleClassifier
 from ebda.estimators import validation
 from ebda.moments.classwise import ClassMoments
 from ebda.moments.contrasts import contrast_weights
 from ebda.rule.linear_rule import LinearRule
+from ebda.typing import IntArray
 
 
 class PseudoInverseLDA(SampleClassifier):
@@ -46,9 +46,7 @@ class PseudoInverseLDA(SampleClassifier):
     def __init__(self, priors: Any = None) -> None:
         self.priors = priors
 
-    def _learn(
-        self, X: npt.NDArray[Any], codes: npt.NDArray[np.intp], moments: ClassMoments
-    ) -> LinearRule:
+    def _learn(self, X: Any, codes: IntArray, moments: ClassMoments) -> LinearRule:
         prior = validation.class_prior(self.priors, moments.counts)
         df = len(codes) - len(prior)
         residual = X.astype(np.float64) - moments.means[codes]

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.neighbors import NearestCentroid
 
 from ebda.baselines.base import SampleClassifier
 from ebda.estimators import validation
 from ebda.moments.classwise import ClassMoments
 from ebda.rule.linear_rule import LinearRule
+from ebda.typing import IntArray
 
 
 class ShrunkenCentroids(SampleClassifier):
@@ -50,9 +50,7 @@ class ShrunkenCentroids(SampleClassifier):
         self.shrink_threshold = shrink_threshold
         self.priors = priors
 
-    def _learn(
-        self, X: npt.NDArray[Any], codes: npt.NDArray[np.intp], moments: ClassMoments
-    ) -> LinearRule:
+    def _learn(self, X: Any, codes: IntArray, moments: ClassMoments) -> LinearRule:
         prior = validation.class_prior(self.priors, moments.counts)
         varies = (moments.centred_squares > 0).any(axis=0)
         data = X[:, varies].astype(np.float64)

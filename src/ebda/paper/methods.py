@@ -25,6 +25,7 @@ from ebda.moments.classwise import ClassMoments
 from ebda.priors import DirichletProcess, DiscretePrior, make_prior
 from ebda.priors.base import PriorFamily
 from ebda.rule.linear_rule import LinearRule
+from ebda.typing import IntArray
 
 
 class SmallAtomsMerged(PriorFamily):
@@ -78,9 +79,7 @@ class SmallAtomsMerged(PriorFamily):
 class MidpointLasso(LassoLogistic):
     """The authors' lasso: its boundary goes through the midpoint of the class means."""
 
-    def _learn(
-        self, X: npt.NDArray[Any], codes: npt.NDArray[np.intp], moments: ClassMoments
-    ) -> LinearRule:
+    def _learn(self, X: Any, codes: IntArray, moments: ClassMoments) -> LinearRule:
         coef = super()._learn(X, codes, moments).coef
         return LinearRule(coef, -(coef @ moments.means.mean(axis=0)))
 
