@@ -25,6 +25,7 @@ from ebda.baselines import (
 from ebda.baselines.lasso import logistic_path
 from ebda.datasets import load_golub, load_khan, make_two_class
 from ebda.priors import Kernel
+from ebda.sizes import override
 
 REFERENCE = Path(__file__).parent / "reference"
 FAIR_CASES = json.loads((REFERENCE / "fair.json").read_text())
@@ -106,9 +107,7 @@ def test_fair_selects_the_features_of_the_reference(case: dict[str, Any]) -> Non
     assert (model.coef_[0] != 0).tolist() == model.selected_.tolist()
 
 
-def test_fair_eigenvalues_are_those_of_the_correlation(
-    sim: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_fair_eigenvalues_are_those_of_the_correlation(sim: Any) -> None:
     whole = FAIR().fit(sim.data, sim.target).criterion_
     residual = sim.data - np.repeat(
         [sim.data[:20].mean(0), sim.data[20:].mean(0)], 20, axis=0
@@ -122,9 +121,8 @@ def test_fair_eigenvalues_are_those_of_the_correlation(
         total = np.sum(z[kept] ** 2)
         expected = 40 * total**2 / (eigenvalue * 400 * (m + total))
         assert whole[m - 1] == pytest.approx(expected)
-    monkeypatch.setattr("ebda.baselines.fair._BLOCK_ELEMENTS", 40**2 * 7)
-    blocked = FAIR().fit(sim.data, sim.target)
-    early = blocked.criterion_
+    with override(gram_elements=40**2 * 7):
+        early = FAIR().fit(sim.data, sim.target).criterion_
     np.testing.assert_allclose(early, whole[: len(early)])
     assert len(early) < len(whole)
     assert np.argmax(early) == np.argmax(whole)

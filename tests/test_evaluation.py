@@ -93,7 +93,7 @@ def test_folds_are_no_more_than_the_rarest_class_has_samples() -> None:
     y[:3] = "ill"
     assert cross_validate(LogisticRegression(), X, y, n_folds=5).n_folds == 3
     y[1:3] = "well"
-    with pytest.raises(ValueError, match=r"'ill'.* there is only one"):
+    with pytest.raises(ValueError, match=r"'ill'.* has only one"):
         cross_validate(LogisticRegression(), X, y)
 
 

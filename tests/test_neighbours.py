@@ -12,6 +12,7 @@ from ebda.covariance.autoregressive import (
     neighbour_correlation,
     transposed,
     unwhiten,
+    unwhiten_transposed,
     whiten,
 )
 from ebda.data.samples import Samples
@@ -53,10 +54,12 @@ def test_whitening_is_a_root_of_the_inverse_of_the_correlation(
     np.testing.assert_allclose(W @ autoregression(p, rho) @ W.T, np.eye(p), atol=1e-9)
     np.testing.assert_allclose(transposed(np.eye(p), rho).T, W.T, atol=1e-12)
     np.testing.assert_allclose(unwhiten(np.eye(p), rho).T @ W, np.eye(p), atol=1e-9)
+    back = unwhiten_transposed(np.eye(p), rho).T
+    np.testing.assert_allclose(back @ W.T, np.eye(p), atol=1e-9)
 
 
 @given(
-    rho=st.floats(-1.5, 1.5),
+    rho=st.floats(-0.999, 0.999),
     rows=st.integers(1, 3),
     p=st.integers(1, 30),
     seed=st.integers(0, 1000),
@@ -74,7 +77,7 @@ def test_unwhitening_undoes_whitening(rho: float, rows: int, p: int, seed: int) 
 
 def test_without_correlation_nothing_happens() -> None:
     z = np.random.default_rng(0).normal(size=(2, 9))
-    for function in (whiten, unwhiten, transposed):
+    for function in (whiten, unwhiten, transposed, unwhiten_transposed):
         np.testing.assert_array_equal(function(z, 0.0), z)
 
 
@@ -144,6 +147,14 @@ def test_the_estimate_by_definition() -> None:
     near = np.diag(correlation, 1).mean()
     far = correlation[:11, 21:].mean()  # the first third with the last
     assert correlation_of(X, codes) == pytest.approx(near - far, rel=1e-10)
+
+
+def test_the_estimate_is_clipped_below_one() -> None:
+    # The first third against all others: near is 1 and far -1, a difference of 2.
+    rng = np.random.default_rng(9)
+    loadings = np.repeat([-1.0, 1.0], [1000, 2000])
+    X = np.outer(rng.normal(size=20), loadings) + 1e-3 * rng.normal(size=(20, 3000))
+    assert correlation_of(X, np.arange(20) % 2) == 0.999
 
 
 @pytest.mark.parametrize("p", [1, 2, 3])

@@ -430,9 +430,9 @@ def test_estimates_tell_what_their_function_does() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((np.ones(2),), "need the z"),
-        ((np.tanh, np.ones(2)), "is a function"),
-        ((np.ones(2), np.ones(3)), "one length"),
+        ((np.ones(2),), "z must be given if eta_hat is an array"),
+        ((np.tanh, np.ones(2)), "must not be given if eta_hat is a function"),
+        ((np.ones(2), np.ones(3)), "equal length"),
         ((np.ones(2), [0.0, np.inf]), "must be finite"),
         ((np.tanh, None, -1.0), "df must be positive"),
         ((lambda z: np.full_like(z, np.nan),), "finite for every"),
@@ -557,7 +557,7 @@ def test_expected_error_takes_effects_in_any_form() -> None:
         ({"n_features": 0}, "n_features must be"),
         ({"rule": "best"}, "rule must be one of"),
         ({"pi0": 1.5}, "pi0 must lie"),
-        ({"weights": [1.0, 2.0]}, "one length"),
+        ({"weights": [1.0, 2.0]}, "equal length"),
         ({"weights": [-1.0]}, "non-negative"),
         ({"effects": EFFECTS, "weights": [1.0]}, "is a prior"),
     ],

@@ -1,8 +1,8 @@
-"""The honest error of a classifier: cross-validated predictions and what they say.
+"""The honest error of a classifier: predictions of samples it was not fitted to.
 
 Every sample is predicted once, by a model that was fitted without it. The result keeps
-the predictions themselves, so that tables, pictures and the report read off them what
-they show and compute nothing again.
+the predictions themselves, so that tables, plots and the report can derive what they
+show from them and compute nothing again.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ class Evaluation:
     Parameters
     ----------
     classes : ndarray of shape (n_classes,)
-        Labels.
+        Class labels.
     codes : ndarray of int of shape (n_samples,)
-        True class of each sample, as a place in `classes`.
+        True class of each sample, as an index into `classes`.
     probabilities : ndarray of shape (n_samples, n_classes)
-        Of each class, by a model that did not see the sample.
+        Probability of each class, by a model that was not fitted to the sample.
     n_folds : int
-        Number of folds; 0 for samples that took no part in the fit at all.
+        Number of folds; 0 for independent test samples.
     """
 
     classes: npt.NDArray[Any]
@@ -42,25 +42,30 @@ class Evaluation:
 
     @property
     def predicted(self) -> IntArray:
-        """Most probable class of each sample, as a place in `classes`."""
+        """Most probable class of each sample, as an index into `classes`."""
         best: IntArray = self.probabilities.argmax(axis=1)
         return best
 
     @property
     def n_errors(self) -> int:
-        """Samples that were given a wrong class."""
+        """Number of misclassified samples."""
         return int(np.count_nonzero(self.predicted != self.codes))
 
     @property
     def error(self) -> float:
-        """Share of samples that were given a wrong class."""
+        """Fraction of misclassified samples."""
         return self.n_errors / len(self.codes)
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Wilson's interval for the error.
+        """Wilson's confidence interval for the error.
 
-        It takes the samples as independent trials; the variation between training
-        sets is not in it.
+        Samples are treated as independent trials. The variation between training sets
+        is not included.
+
+        Parameters
+        ----------
+        level : float
+            Confidence level.
         """
         test = binomtest(self.n_errors, len(self.codes))
         low, high = test.proportion_ci(level, method="wilson")
@@ -75,31 +80,36 @@ class Evaluation:
 
     @property
     def log_loss(self) -> float:
-        """Mean of -log of the probability that the true class was given."""
+        """Mean of minus the logarithm of the probability of the true class."""
         own = self.probabilities[np.arange(len(self.codes)), self.codes]
         return float(-np.log(np.maximum(own, 1e-300)).mean())
 
     @property
     def chance_error(self) -> float:
-        """Error of always naming the most frequent class."""
+        """Error of always predicting the most frequent class."""
         return float(1 - np.bincount(self.codes).max() / len(self.codes))
 
 
 def cross_validate(
     model: Any, X: Any, y: npt.ArrayLike, n_folds: int = 5, seed: int = 0
 ) -> Evaluation:
-    """Predict every sample by a model fitted to the other folds.
+    """Predict every sample with a model fitted to the other folds.
 
     Parameters
     ----------
     model : classifier
-        Cloned; with ``predict_proba``.
+        An estimator with ``predict_proba``; it is cloned.
     X, y
-        The data, as for ``fit``.
+        Data and labels, as for ``fit``.
     n_folds : int
-        Folds, stratified by class; fewer where the rarest class has fewer samples.
+        Number of folds, stratified by class; fewer if the rarest class has fewer
+        samples.
     seed : int
-        Deals out the folds.
+        Determines the folds.
+
+    Returns
+    -------
+    Evaluation
 
     Examples
     --------
@@ -117,8 +127,8 @@ def cross_validate(
     folds = min(n_folds, rarest)
     if folds < 2:
         raise ValueError(
-            "cross-validation needs two samples of each class, but of "
-            f"{classes.tolist()[np.bincount(codes).argmin()]!r} there is only one"
+            "cross-validation needs at least two samples of each class, but class "
+            f"{classes.tolist()[np.bincount(codes).argmin()]!r} has only one"
         )
     split = StratifiedKFold(folds, shuffle=True, random_state=seed)
     probabilities = cross_val_predict(
@@ -128,15 +138,28 @@ def cross_validate(
 
 
 def evaluate(model: Any, X: Any, y: npt.ArrayLike) -> Evaluation:
-    """Predictions of a fitted model for samples that it has not seen."""
+    """Evaluate a fitted model on samples that it was not fitted to.
+
+    Parameters
+    ----------
+    model : classifier
+        A fitted estimator with ``predict_proba``.
+    X, y
+        Test data and labels.
+
+    Returns
+    -------
+    Evaluation
+    """
     labels = np.asarray(y)
     codes = np.searchsorted(model.classes_, labels)
     codes = np.minimum(codes, len(model.classes_) - 1)
     unknown = model.classes_[codes] != labels
     if unknown.any():
         row = int(np.argmax(unknown))
+        known = ", ".join(map(repr, model.classes_.tolist()))
         raise ValueError(
             f"sample {row} has the class {labels.tolist()[row]!r}, which the model "
-            f"does not know; it knows {', '.join(map(repr, model.classes_.tolist()))}"
+            f"does not know; its classes are {known}"
         )
     return Evaluation(model.classes_, codes, model.predict_proba(X), 0)

@@ -54,8 +54,9 @@ class Sizes:
         Rules are compared on at most so many features, and so many values of the
         samples; on at least so many features. More would tell little more about which
         rule suits the data, and fitting would take longer than reading the data.
+    gram_elements : int
+        Values of the Gram matrices whose eigenvalues are computed at a time: 2 MiB.
     """
-
 
     tile_elements: int = 1 << 19
     tile_rows: int = 2048
@@ -73,6 +74,7 @@ class Sizes:
     most_compared: int = 1 << 15
     least_compared: int = 1 << 12
     compared_values: int = 1 << 22
+    gram_elements: int = 1 << 18
 
 
 sizes = Sizes()

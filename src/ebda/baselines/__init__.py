@@ -1,4 +1,4 @@
-"""What the paper compares with, as scikit-learn estimators.
+"""The classifiers that the paper compares with, as scikit-learn estimators.
 
 Each is a linear classifier with ``coef_`` and ``intercept_`` in the units of X.
 """

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ebda.baselines.base import SampleClassifier
 from ebda.covariance import Diagonal
 from ebda.estimators import validation
-from ebda.estimators.linear_classifier import LinearClassifier
 from ebda.moments.classwise import ClassMoments
 from ebda.moments.contrasts import Contrasts, class_contrasts
 from ebda.moments.variance import pooled
-from ebda.rule.linear_rule import linear_rule
-from ebda.typing import FloatArray
-
-# Elements of the Gram matrices whose eigenvalues are found at a time: 2 MiB.
-_BLOCK_ELEMENTS = 1 << 18
+from ebda.rule.linear_rule import LinearRule, linear_rule
+from ebda.sizes import sizes
+from ebda.typing import FloatArray, IntArray
 
 
-class FAIR(LinearClassifier):
+class FAIR(SampleClassifier):
     """The independence rule on the features with the largest t-statistics.
 
     Their number m minimises the estimated bound of the error (Fan and Fan, equation
@@ -29,14 +27,14 @@ class FAIR(LinearClassifier):
         n (sum_j T_j**2 + m (n1 - n2)/n)**2
         / (lambda_m m n1 n2 + lambda_m n1 n2 sum_j T_j**2),
 
-    with the sums over the m largest ``|T|`` and lambda_m the largest eigenvalue of
-    the pooled correlation of these features. Two classes only; the first in
-    `classes_` has n1 samples.
+    where the sums run over the m largest ``|T|`` and lambda_m is the largest
+    eigenvalue of the pooled correlation matrix of these features. Two classes only;
+    the first of `classes_` has n1 samples.
 
     Parameters
     ----------
     max_features : int, optional
-        At most so many features are considered; by default all.
+        Largest number of features to consider; all by default.
     priors : None, "empirical", "uniform" or array-like of shape (2,)
         Class probabilities.
 
@@ -45,7 +43,8 @@ class FAIR(LinearClassifier):
     n_selected_ : int
         m, the number of features in the rule.
     criterion_ : ndarray
-        The maximised quantity for 1, 2, ... features, as far as it can still win.
+        The quantity to maximise for 1, 2, ... features, up to the point from which no
+        larger number of features can win.
     classes_, coef_, intercept_, z_, selected_, class_prior_
         As in :class:`~ebda.EBClassifier`.
 
@@ -58,43 +57,30 @@ class FAIR(LinearClassifier):
     [1, 2, 3, 4, 5, 6, 7, 8, 9]
     """
 
-    _accepts_sparse = False
     _many_classes = False
 
     def __init__(self, max_features: int | None = None, priors: Any = None) -> None:
         self.max_features = max_features
         self.priors = priors
 
-    def fit(self, X: Any, y: npt.ArrayLike) -> Self:
-        """Choose the features and fit the rule.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Data.
-        y : array-like of shape (n_samples,)
-            Labels of two classes.
-        """
+    def _check_parameters(self) -> None:
         if self.max_features is not None and self.max_features < 1:
-            raise ValueError(f"max_features must be at least 1: {self.max_features!r}")
-        X, classes, codes, moments = self._read(X, y)
+            raise ValueError(
+                f"max_features must be at least 1, got {self.max_features!r}"
+            )
+
+    def _learn(self, X: Any, codes: IntArray, moments: ClassMoments) -> LinearRule:
         prior = validation.class_prior(self.priors, moments.counts)
         contrasts = class_contrasts(moments, pooled(moments))
         order = np.argsort(-np.abs(contrasts.z[0]), kind="stable")
         order = order[~contrasts.constant[order]][: self.max_features]
-        criterion = _criterion(X, codes, moments, contrasts, order)
-        best = int(np.argmax(criterion)) + 1
-
-        selected = np.zeros(X.shape[1], dtype=bool)
-        selected[order[:best]] = True
-        eta = np.where(selected, contrasts.z, 0.0)
-        rule = linear_rule(moments, contrasts, eta, Diagonal(), prior)
-        self.classes_, self.class_prior_ = classes, prior
-        self.coef_, self.intercept_ = rule.coef, rule.intercept
-        self.z_ = contrasts.z[0]
-        self.selected_, self.n_selected_ = selected, best
-        self.criterion_ = criterion
-        return self
+        self.criterion_ = _criterion(X, codes, moments, contrasts, order)
+        self.n_selected_ = int(np.argmax(self.criterion_)) + 1
+        self.selected_ = np.zeros(X.shape[1], dtype=bool)
+        self.selected_[order[: self.n_selected_]] = True
+        self.z_, self.class_prior_ = contrasts.z[0], prior
+        eta = np.where(self.selected_, contrasts.z, 0.0)
+        return linear_rule(moments, contrasts, eta, Diagonal(), prior)
 
 
 def _criterion(
@@ -106,9 +92,9 @@ def _criterion(
 ) -> FloatArray:
     """The quantity that Fan and Fan maximise, for the first 1, 2, ... features.
 
-    The largest eigenvalue, found through the n x n Gram matrix of the residuals,
-    never falls as features are added; with the last one the rest is bounded, and the
-    search ends where no larger number of features can win.
+    The largest eigenvalue, that of the n x n Gram matrix of the residuals, never
+    decreases as features are added. The current one therefore bounds the criterion for
+    all larger numbers of features, and the search stops where none of them can win.
     """
     n1, n2 = moments.counts
     n = len(X)
@@ -118,7 +104,7 @@ def _criterion(
     without_eigenvalue /= n1 * n2 * (m + squares)
     criterion = np.empty(len(order))
     gram = np.zeros((n, n))
-    size = max(1, _BLOCK_ELEMENTS // n**2)
+    size = max(1, sizes.gram_elements // n**2)
     for start in range(0, len(order), size):
         rows = slice(start, min(start + size, len(order)))
         block = order[rows]

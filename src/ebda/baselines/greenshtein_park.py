@@ -1,4 +1,4 @@
-"""The classifier of Greenshtein and Park (2009): the paper's column EB."""
+"""The classifier of Greenshtein and Park (2009), column EB of the paper's tables."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from ebda.typing import FloatArray
 
 
 class GreenshteinPark(MomentClassifier):
-    """Differences shrunk by Tweedie's formula with a kernel estimate of the density.
+    """Differences shrunk by Tweedie's formula with a kernel density estimate.
 
     Parameters
     ----------
     bandwidth : float
-        Of the normal kernel, in units of the standard error.
+        Bandwidth of the Gaussian kernel, in units of the standard error.
     method : {"auto", "exact", "fast"}
         As in :class:`~ebda.priors.Kernel`.
     variance : {"pooled", "separate"}

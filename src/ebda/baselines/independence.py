@@ -12,8 +12,8 @@ from ebda.typing import FloatArray
 class IndependenceRule(MomentClassifier):
     """Linear discriminant analysis with a diagonal covariance (equation 3).
 
-    The weights are ``d / s**2`` for the raw differences d: what every rule of the
-    paper becomes when it does not shrink.
+    The weights are ``d / s**2``, where d is the difference of the class means: every
+    rule of the paper without its shrinkage.
 
     Parameters
     ----------

@@ -1,62 +1,63 @@
 """Logistic regression with a lasso penalty along glmnet's path.
 
 The path is solved by celer (Massias, Gramfort and Salmon 2018), whose working sets and
-dual extrapolation make hundreds of problems with 10^4 features a matter of a second.
-It has no intercept; a large constant column stands in for it, whose penalty is
-negligible. adelie, by glmnet's authors, would be the obvious choice but requires
-NumPy 1, which would bind all users of the extra to it.
+dual extrapolation solve hundreds of problems with 10^4 features in about a second. It
+does not fit an intercept; a column with a large constant, whose penalty is negligible,
+stands in for it. adelie, by the authors of glmnet, would be the obvious choice but
+requires NumPy 1, to which it would bind all users of the extra.
 """
 
 from __future__ import annotations
 
 import warnings
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold
 
+from ebda.baselines.base import SampleClassifier
 from ebda.estimators import validation
-from ebda.estimators.linear_classifier import LinearClassifier
-from ebda.typing import FloatArray
+from ebda.moments.classwise import ClassMoments
+from ebda.rule.linear_rule import LinearRule
+from ebda.typing import FloatArray, IntArray
 
-# Value of the column that stands in for the intercept: its penalty is 1e-4 of the rest.
+# Value of the column that stands in for the intercept: 1e-4 of the usual penalty.
 _INTERCEPT_SCALE = 1e4
 
 
-class LassoLogistic(LinearClassifier):
-    """Lasso logistic regression, lambda by cross-validation, as ``cv.glmnet`` has it.
+class LassoLogistic(SampleClassifier):
+    """Lasso logistic regression with cross-validated lambda, as in ``cv.glmnet``.
 
-    Minimises ``deviance / (2 n) + lambda sum_j |b_j| s_j`` on features in units of
-    their standard deviation s, over 100 values of lambda from the smallest that
-    keeps no feature down to a hundredth of it (a ten thousandth with more samples
-    than features), and chooses lambda by the cross-validated deviance. Two classes.
+    Minimises ``deviance / (2 n) + lambda sum_j |b_j| s_j``, where s_j is the standard
+    deviation of feature j, on a path of lambdas: from the smallest one that selects no
+    feature down to 1/100 of it (1/10,000 if there are more samples than features).
+    Lambda is chosen by the cross-validated deviance. Two classes only.
 
     Parameters
     ----------
     rule : {"1se", "min"}
-        "min": the lambda with the smallest deviance. "1se": the largest lambda
-        within one standard error of it.
+        "min": the lambda with the smallest deviance. "1se": the largest lambda whose
+        deviance is within one standard error of the smallest.
     n_lambdas : int
-        Length of the path.
+        Number of lambdas on the path.
     cv : int
         Number of folds.
     tol : float
-        Duality gap at which celer stops.
+        Duality gap at which the solver stops.
     random_state : int, RandomState or None
-        Draws the folds.
+        Determines the folds.
 
     Attributes
     ----------
     lambdas_ : ndarray of shape (n_lambdas,)
-        The path, descending.
+        The path, in descending order.
     deviances_, deviance_se_ : ndarray of shape (n_lambdas,)
-        Mean deviance a sample over the folds, and its standard error.
+        Cross-validated mean deviance per sample, and its standard error.
     lambda_ : float
-        The chosen one.
+        The chosen lambda.
     classes_, coef_, intercept_, selected_
-        The rule.
+        As in :class:`~ebda.EBClassifier`.
 
     Examples
     --------
@@ -68,7 +69,6 @@ class LassoLogistic(LinearClassifier):
     5
     """
 
-    _accepts_sparse = False
     _many_classes = False
 
     def __init__(
@@ -85,24 +85,16 @@ class LassoLogistic(LinearClassifier):
         self.tol = tol
         self.random_state = random_state
 
-    def fit(self, X: Any, y: npt.ArrayLike) -> Self:
-        """Fit the path, cross-validate it, and keep the chosen rule.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Data.
-        y : array-like of shape (n_samples,)
-            Labels of two classes.
-        """
+    def _check_parameters(self) -> None:
         validation.one_of("rule", self.rule, ["1se", "min"])
-        X, classes, codes, moments = self._read(X, y)
+
+    def _learn(self, X: Any, codes: IntArray, moments: ClassMoments) -> LinearRule:
         data = X.astype(np.float64)
         centre, scale = data.mean(axis=0), data.std(axis=0)
         varies = (moments.centred_squares > 0).any(axis=0)
         varies |= np.ptp(moments.means, axis=0) > 0
-        unit = np.where(varies, scale, 1.0)
-        data = np.asfortranarray((data - centre) / unit)
+        scale = np.where(varies, scale, 1.0)
+        data = np.asfortranarray((data - centre) / scale)
 
         sign = np.where(codes == 1, 1.0, -1.0)
         share = codes.mean()
@@ -111,19 +103,20 @@ class LassoLogistic(LinearClassifier):
         self.lambdas_ = largest * np.geomspace(1, ratio, self.n_lambdas)
         best = self._choose(data, sign)
         coef, intercept = logistic_path(data, sign, self.lambdas_[: best + 1], self.tol)
-        weights = np.where(varies, coef[:, -1] / unit, 0.0)
-        self.classes_ = classes
+        weights = np.where(varies, coef[:, -1] / scale, 0.0)
         self.lambda_ = float(self.lambdas_[best])
-        self.coef_ = weights[None, :]
-        self.intercept_ = np.array([intercept[-1] - weights @ centre])
         self.selected_ = weights != 0
-        return self
+        return LinearRule(
+            weights[None, :], np.array([intercept[-1] - weights @ centre])
+        )
 
     def _choose(self, data: FloatArray, sign: FloatArray) -> int:
-        """Place of the chosen lambda on the path."""
+        """Index of the chosen lambda on the path."""
         folds = min(self.cv, int(np.unique(sign, return_counts=True)[1].min()))
         if folds < 2:
-            raise ValueError("cross-validation needs two samples in every class")
+            raise ValueError(
+                "cross-validation needs at least two samples in every class"
+            )
         splits = StratifiedKFold(folds, shuffle=True, random_state=self.random_state)
         deviance, size = [], []
         for train, test in splits.split(data, sign):
@@ -133,9 +126,9 @@ class LassoLogistic(LinearClassifier):
             deviance.append(2 * np.logaddexp(0, -margin).mean(axis=0))
             size.append(len(test))
         mean = np.average(deviance, axis=0, weights=size)
-        spread = np.average((np.array(deviance) - mean) ** 2, axis=0, weights=size)
+        variance = np.average((np.array(deviance) - mean) ** 2, axis=0, weights=size)
         self.deviances_ = mean
-        self.deviance_se_ = np.sqrt(spread / (folds - 1))
+        self.deviance_se_ = np.sqrt(variance / (folds - 1))
         best = int(np.argmin(mean))
         if self.rule == "min":
             return best
@@ -156,8 +149,8 @@ def logistic_path(
     n = len(X)
     design = np.asfortranarray(np.column_stack([X, np.full(n, _INTERCEPT_SCALE)]))
     with warnings.catch_warnings():
-        # Late on the path the data are separated and the gap closes slowly; glmnet
-        # stops there, and cross-validation does not choose it.
+        # At the end of the path the classes are separated and the gap closes slowly;
+        # glmnet stops there, and cross-validation does not choose such a lambda.
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.simplefilter("ignore", RuntimeWarning)
         _, coef, _ = celer_path(

@@ -1,24 +1,26 @@
-"""Linear discriminant analysis with a pseudo-inverse, as the paper describes LDA."""
+"""Linear discriminant analysis with a pseudo-inverse, as the paper describes it."""
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from ebda.baselines.base import SampleClassifier
 from ebda.estimators import validation
-from ebda.estimators.linear_classifier import LinearClassifier
+from ebda.moments.classwise import ClassMoments
 from ebda.moments.contrasts import contrast_weights
+from ebda.rule.linear_rule import LinearRule
+from ebda.typing import IntArray
 
 
-class PseudoInverseLDA(LinearClassifier):
+class PseudoInverseLDA(SampleClassifier):
     """LDA with the Moore-Penrose inverse of the pooled covariance (Section 1).
 
-    With more features than samples the pooled covariance is singular; the inverse is
-    then taken in the space that the residuals span, by their singular values, and
-    never formed. Bickel and Levina (2004) show why this is no better than guessing
-    when features are many.
+    With more features than samples the pooled covariance is singular. Its inverse is
+    then taken in the space spanned by the residuals, from their singular values, and
+    is never formed. Bickel and Levina (2004) show that this is no better than guessing
+    when there are very many features.
 
     Parameters
     ----------
@@ -41,24 +43,12 @@ class PseudoInverseLDA(LinearClassifier):
     48
     """
 
-    _accepts_sparse = False
-
     def __init__(self, priors: Any = None) -> None:
         self.priors = priors
 
-    def fit(self, X: Any, y: npt.ArrayLike) -> Self:
-        """Fit the rule.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Data.
-        y : array-like of shape (n_samples,)
-            Labels.
-        """
-        X, classes, codes, moments = self._read(X, y)
+    def _learn(self, X: Any, codes: IntArray, moments: ClassMoments) -> LinearRule:
         prior = validation.class_prior(self.priors, moments.counts)
-        df = len(codes) - len(classes)
+        df = len(codes) - len(prior)
         residual = X.astype(np.float64) - moments.means[codes]
         _, singular, axes = np.linalg.svd(residual / np.sqrt(df), full_matrices=False)
         cut = singular.max(initial=0.0) * max(X.shape) * np.finfo(np.float64).eps
@@ -69,9 +59,7 @@ class PseudoInverseLDA(LinearClassifier):
         middle = (positive + negative) / 2
         at_middle = np.einsum("ck,ck->c", coef @ moments.means.T, middle)
         log_prior = np.log(prior)
-        if len(classes) == 2:
+        if len(prior) == 2:
             log_prior = log_prior[1:] - log_prior[:1]
-        self.classes_, self.class_prior_ = classes, prior
-        self.coef_, self.intercept_ = coef, log_prior - at_middle
-        self.rank_ = int(kept.sum())
-        return self
+        self.rank_, self.class_prior_ = int(kept.sum()), prior
+        return LinearRule(coef, log_prior - at_middle)

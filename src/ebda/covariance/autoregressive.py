@@ -1,9 +1,9 @@
 """The algebra of a first-order autoregression along the features.
 
-Its correlation is ``corr(i, j) = rho^|i - j|`` (studies
-3 to 5 of the paper's tables): ``W`` with rows ``(z_j - rho z_{j-1}) / sqrt(1 - rho^2)``
-makes the noise independent, and ``W'W`` is the inverse of the correlation matrix R, so
-that nothing costs more than a pass over the features.
+Its correlation matrix is ``R_ij = rho^|i - j|`` (studies 3 to 5 of the paper's
+tables). W with rows ``(z_j - rho z_{j-1}) / sqrt(1 - rho^2)`` makes the noise
+independent, and ``W'W`` is the inverse of R, so that nothing costs more than a pass
+over the features.
 """
 
 from __future__ import annotations

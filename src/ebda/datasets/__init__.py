@@ -1,4 +1,4 @@
-"""Embedded real data, and simulated data."""
+"""Real data that come with the package, and simulated data."""
 
 from ebda.datasets.embedded import load_golub, load_khan
 from ebda.datasets.simulated import make_factor_classes, make_two_class

@@ -1,4 +1,4 @@
-"""The two real data sets that travel with the package."""
+"""The two real data sets that come with the package."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ def _bunch(name: str, about: str, **extra: str) -> Bunch:
 def load_golub() -> Bunch:
     """Leukemia expression data of Golub et al. (1999), the paper's real data.
 
-    Affymetrix intensities as they came, without a logarithm: 7129 probes in 72
-    patients with acute lymphoblastic (ALL, 47) or myeloid leukemia (AML, 25).
+    Raw Affymetrix intensities, not log-transformed: 7129 probes in 72 patients with
+    acute lymphoblastic leukemia (ALL, 47) or acute myeloid leukemia (AML, 25).
 
     Returns
     -------
     Bunch
         data : float32 array of shape (72, 7129); target : "ALL" or "AML";
-        feature_names : probe names; split : "train" (38) or "test" (34), the
-        division of the original paper; subtype : "ALL-B", "ALL-T" or "AML";
-        sample_id; target_names; DESCR with source and licence.
+        feature_names : probe names; split : "train" (38) or "test" (34), as in the
+        original paper; subtype : "ALL-B", "ALL-T" or "AML"; sample_id; target_names;
+        DESCR with source and licence.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def load_khan() -> Bunch:
     -------
     Bunch
         data : float32 array of shape (83, 2308); target; feature_names : gene
-        descriptions, some of which occur twice; split : "train" (63) or "test"
+        descriptions, some of which are not unique; split : "train" (63) or "test"
         (20); target_names; DESCR with source and licence.
 
     Examples

@@ -1,4 +1,4 @@
-"""Simulated data with a known truth."""
+"""Simulated data with known parameters."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.utils import Bunch, check_random_state
+
+from ebda.covariance.autoregressive import unwhiten
 
 
 def make_two_class(
@@ -32,17 +34,17 @@ def make_two_class(
     n_features : int
         Number of features.
     n_signals, effect : number or sequence
-        How many features differ and by how much; sequences of one length make
-        several groups of signals, one after the other.
+        Number of features that differ, and by how much. Sequences of equal length
+        make several groups of signals, one after the other.
     background : float
-        Standard deviation of the means of all other features.
+        Standard deviation of the means of the other features.
     variance : float
         Variance of each feature within the classes.
     rho : float
         Correlation of neighbouring features; that of features i and j is
         ``rho**abs(i - j)``.
     random_state : int, RandomState or None
-        Draws means and samples.
+        Determines the random numbers.
 
     Returns
     -------
@@ -67,18 +69,14 @@ def make_two_class(
             f"n_signals has {sizes.size} groups but effect has {effects.size}"
         )
     if sizes.sum() > n_features:
-        raise ValueError(f"{sizes.sum()} signals do not fit {n_features} features")
+        raise ValueError(f"{sizes.sum()} signals do not fit into {n_features} features")
     if not -1 < rho < 1:
         raise ValueError(f"rho must lie between -1 and 1, got {rho!r}")
     means = np.zeros((2, n_features))
     means[1] = rng.normal(scale=background, size=n_features)
     means[1, : sizes.sum()] = np.repeat(effects, sizes)
-    data = rng.normal(size=(2 * n_per_class, n_features))
-    if rho:
-        innovation = np.sqrt(1 - rho**2)
-        for j in range(1, n_features):
-            data[:, j] = rho * data[:, j - 1] + innovation * data[:, j]
-    data *= np.sqrt(variance)
+    noise = rng.normal(size=(2 * n_per_class, n_features))
+    data = unwhiten(noise, rho) * np.sqrt(variance)
     data[n_per_class:] += means[1]
     return Bunch(
         data=data,
@@ -98,24 +96,25 @@ def make_factor_classes(
 ) -> Bunch:
     """Two classes with common factors and chi-square scores: the paper's study 3.
 
-    Features fall into three groups; each has a factor of its own with loadings
-    U(0, 0.4), and all share one with loadings U(0, 0.2). Factor scores are
-    ``(chi2_6 - 6) / sqrt(12)``, and features are scaled to unit variance. The mean of
-    class "b" is 0 but for a share of the features, where it is Laplace with density
-    ``exp(-2 |x|)``; class "a" has mean zero (Fan and Fan 2008).
+    The features form three groups. Each group has a factor of its own with loadings
+    from U(0, 0.4), and all groups share a factor with loadings from U(0, 0.2). Factor
+    scores are ``(chi2_6 - 6) / sqrt(12)``, and features are scaled to unit variance.
+    Class "a" has mean zero. So has class "b", except for a share of the features whose
+    means are drawn from a Laplace distribution with density ``exp(-2 |x|)`` (Fan and
+    Fan 2008).
 
     Parameters
     ----------
     n_per_class : int
         Training samples in each class.
     n_test : int
-        Test samples in all, half of each class.
+        Test samples in total, half of them from each class.
     n_features : int
         Number of features.
     share : float
-        Probability that a feature differs.
+        Probability that a feature differs between the classes.
     random_state : int, RandomState or None
-        Draws loadings, means and samples.
+        Determines the random numbers.
 
     Returns
     -------

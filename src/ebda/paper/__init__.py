@@ -1,4 +1,4 @@
-"""The paper's studies: the settings of each method, and the rules that know more."""
+"""The paper's studies: the settings of each method, and the oracle rules."""
 
 from ebda.paper.methods import classifier
 from ebda.paper.oracles import SupportOracle, optimal_rule

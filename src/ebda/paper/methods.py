@@ -1,7 +1,7 @@
 """The classifiers of the paper's tables, with the authors' settings.
 
-The paper prints few of them; these come from the authors' scripts, and with them the
-published numbers come back.
+The paper prints few of the settings. These come from the authors' scripts, and
+reproduce the published numbers.
 """
 
 from __future__ import annotations
@@ -9,38 +9,83 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Self
 
+import numpy as np
 import numpy.typing as npt
 
-from ebda.baselines import FAIR, GreenshteinPark, IndependenceRule, LassoLogistic
+from ebda.baselines import (
+    FAIR,
+    GreenshteinPark,
+    IndependenceRule,
+    LassoLogistic,
+    ShrunkenCentroids,
+)
 from ebda.estimators.classifier import EBClassifier
 from ebda.estimators.linear_classifier import LinearClassifier
-from ebda.moments.classwise import class_moments
-from ebda.paper.merged import SmallAtomsMerged
-from ebda.priors import DirichletProcess
+from ebda.moments.classwise import ClassMoments
+from ebda.priors import DirichletProcess, DiscretePrior, make_prior
+from ebda.priors.base import PriorFamily
+from ebda.rule.linear_rule import LinearRule
+from ebda.typing import IntArray
 
 
-class MidpointLasso(LassoLogistic):
-    """The lasso as the authors use it: the midpoint of the class means as intercept."""
+class SmallAtomsMerged(PriorFamily):
+    """A discrete prior whose small atoms are moved to zero after the fit.
 
-    def fit(self, X: Any, y: npt.ArrayLike) -> Self:
-        """Fit the lasso, then move its boundary.
+    As the authors do in study 3. The default inference of
+    :class:`~ebda.priors.DirichletProcess` needs no such threshold.
+
+    Parameters
+    ----------
+    prior : prior estimator, optional
+        The prior to fit; a Dirichlet process by default.
+    below : float
+        Atoms with a smaller absolute value become zero.
+
+    Attributes
+    ----------
+    prior_ : DiscretePrior
+        The fitted prior after merging.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> z = np.random.default_rng(0).normal(size=500) + 0.3
+    >>> SmallAtomsMerged(below=0.6).fit(z).prior_.pi0
+    1.0
+    """
+
+    def __init__(self, prior: Any = None, below: float = 0.6) -> None:
+        self.prior = prior
+        self.below = below
+
+    def fit(self, z: npt.ArrayLike, scale: npt.ArrayLike = 1.0) -> Self:
+        """Fit the prior, then merge its small atoms into zero.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Data.
-        y : array-like of shape (n_samples,)
-            Labels of two classes.
+        z : array-like
+            Observed values.
+        scale : float or array-like
+            Standard deviation of their noise.
         """
-        super().fit(X, y)
-        X, y = self._validate(X, y, reset=False)
-        means = class_moments(X, y == self.classes_[1], 2).means
-        self.intercept_ = -(self.coef_ @ means.mean(axis=0))
+        inner = DirichletProcess() if self.prior is None else self.prior
+        fitted: Any = make_prior(inner).fit(z, scale).prior_
+        small = np.abs(fitted.atoms) < self.below
+        atoms = np.where(small, 0.0, fitted.atoms)
+        self.prior_ = DiscretePrior(atoms, fitted.weights)
         return self
 
 
+class MidpointLasso(LassoLogistic):
+    """The authors' lasso: its boundary goes through the midpoint of the class means."""
+
+    def _learn(self, X: Any, codes: IntArray, moments: ClassMoments) -> LinearRule:
+        coef = super()._learn(X, codes, moments).coef
+        return LinearRule(coef, -(coef @ moments.means.mean(axis=0)))
+
+
 class PaperRule(EBClassifier):
-    """The paper's rule to the letter: it cuts at the midpoint of the sample means."""
+    """The paper's rule, whose boundary goes through the midpoint of the class means."""
 
     _unbiased_midpoint = False
 
@@ -115,6 +160,14 @@ METHODS: dict[int | str, dict[str, Maker]] = {
         "IR": _others()["IR"],
     },
 }
+# Methods that the tables can show beside the paper's columns, in every study.
+FURTHER: dict[str, Maker] = {
+    "EBClassifier": lambda n_jobs, seed: EBClassifier(priors="uniform"),
+    "NPMLE": lambda n_jobs, seed: EBClassifier(
+        prior="npmle", shrinkage="mean", covariance="diagonal", priors="uniform"
+    ),
+    "ShrunkenCentroids": lambda n_jobs, seed: ShrunkenCentroids(priors="uniform"),
+}
 
 
 def classifier(
@@ -124,18 +177,18 @@ def classifier(
     n_jobs: int | None = None,
     random_state: Any = None,
 ) -> LinearClassifier:
-    """A column of the paper's tables as an unfitted classifier.
+    """The unfitted classifier of a column of the paper's tables.
 
     Parameters
     ----------
     method : {"DP", "Sparse DP", "Hard Thresh DP", "EB", "IR", "FAIR", "glmnet"}
         Name of the column.
     study : {1, 2, 3, "leukemia"}
-        Where: the settings differ.
+        The study, as the settings differ between them.
     n_jobs : int, optional
-        Batches fitted at a time.
+        Number of batches to fit in parallel.
     random_state : int, RandomState or None
-        Draws the batches, or the folds of the lasso.
+        Determines the batches, or the folds of the lasso.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Rules that know more than the data: bounds for all others."""
+"""Rules that know more than the data: bounds for all other rules."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from ebda.typing import FloatArray
 
 
 class SupportOracle(IndependenceRule):
-    """The independence rule on the features that truly differ: study 3's oracle.
+    """The independence rule on the features that truly differ: the oracle of study 3.
 
     Parameters
     ----------
     support : array-like of bool of shape (n_features,)
-        The features with different means.
+        Whether each feature has different means in the two classes.
     variance, priors
         As in :class:`~ebda.baselines.IndependenceRule`.
 
@@ -58,16 +58,16 @@ def optimal_rule(
     covariance: Any,
     class_prior: tuple[float, float] = (0.5, 0.5),
 ) -> LinearRule:
-    """The Bayes rule with everything known (equation 1).
+    """The Bayes rule for known parameters (equation 1).
 
     Parameters
     ----------
     mean1, mean2 : array-like of shape (n_features,)
         True means of the first and the second class.
-    covariance : number, array-like or covariance
+    covariance : float, array-like or Covariance
         As in :func:`ebda.theory.error_rate`.
     class_prior : tuple of two floats
-        Probabilities of the classes.
+        Class probabilities.
 
     Examples
     --------

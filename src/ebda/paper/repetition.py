@@ -1,4 +1,4 @@
-"""One repetition of one row: draw the data, fit each method, measure its error."""
+"""One repetition of one row: draw the data, fit each method, compute its error."""
 
 from __future__ import annotations
 
@@ -11,13 +11,11 @@ from scipy.special import ndtr
 from sklearn.utils import Bunch
 
 from ebda import theory
-from ebda.baselines import ShrunkenCentroids
-from ebda.estimators.classifier import EBClassifier
 from ebda.estimators.linear_classifier import LinearClassifier
 from ebda.moments.classwise import class_moments
 from ebda.moments.contrasts import class_contrasts
 from ebda.moments.variance import pooled
-from ebda.paper.methods import classifier
+from ebda.paper.methods import FURTHER, classifier
 from ebda.paper.oracles import SupportOracle
 from ebda.paper.studies import N_PER_CLASS, TABLES, VARIANCE, Table
 from ebda.priors import DiscretePrior
@@ -27,7 +25,7 @@ Record = dict[str, Any]
 
 
 def seed_of(seed: int, table: str, row: int, repetition: int, what: str) -> Any:
-    """A random state that depends on these and nothing else."""
+    """A random state that depends on the arguments and on nothing else."""
     key = (zlib.crc32(table.encode()), row, repetition, zlib.crc32(what.encode()))
     words = np.random.SeedSequence(seed, spawn_key=key).generate_state(8)
     return np.random.RandomState(words)
@@ -36,19 +34,19 @@ def seed_of(seed: int, table: str, row: int, repetition: int, what: str) -> Any:
 def repeat(
     name: str, row: int, repetition: int, methods: Iterable[str], seed: int
 ) -> list[Record]:
-    """Errors of the methods on one drawing of the data of a row.
+    """Errors of the methods on one draw of the data of a row.
 
     Parameters
     ----------
     name : str
         Name of the table.
     row, repetition : int
-        Which row, and which drawing.
+        Index of the row, and of the draw.
     methods : iterable of str
-        Columns to fit; each gets random numbers of its own, so that any subset gives
-        the same numbers.
+        Columns to fit. Each has random numbers of its own, so that its results do not
+        depend on which others are fitted.
     seed : int
-        Of the whole run.
+        Seed of the whole run.
     """
     table = TABLES[name]
     label = table.rows[row].label
@@ -88,14 +86,8 @@ def _model(
 ) -> LinearClassifier:
     if method == "Oracle":
         return SupportOracle(sim.means[1] != 0, priors="uniform")
-    if method == "EBClassifier":
-        return EBClassifier(priors="uniform")
-    if method == "NPMLE":
-        return EBClassifier(
-            prior="npmle", shrinkage="mean", covariance="diagonal", priors="uniform"
-        )
-    if method == "ShrunkenCentroids":
-        return ShrunkenCentroids(priors="uniform")
+    if method in FURTHER:
+        return FURTHER[method](None, random_state)
     return classifier(method, table.study, random_state=random_state)
 
 
@@ -113,13 +105,14 @@ def _exact(model: LinearClassifier, sim: Bunch) -> float:
 def _by_the_authors(model: LinearClassifier, sim: Bunch, method: str) -> float:
     """The error by the formula of the authors' scripts.
 
-    With a the weights of the features in units of their estimated standard deviations
-    S, the score varies by ``s |a / S|`` (s the true one, for independent features);
-    the scripts divide by ``|a|``. That would be right if S were s, and is too small.
+    Let a be the weights of the features in units of their estimated standard deviations
+    S. For independent features the score has the standard deviation ``|s a / S|``,
+    where s are the true ones. The scripts divide by ``|a|``, which would be right if S
+    were equal to s, and is too small.
 
-    In the columns FAIR and IR they seem to have put ``d / S**2``, the weights in units
-    of X, in the place of a, so that S divides once too often. That is read off the
-    tables (docs/reproduction/README.md), the scripts are not at hand.
+    In the columns FAIR and IR the scripts seem to use ``d / S**2``, the weights in
+    units of X, in place of a, so that they divide by S once too often. This is inferred
+    from the tables (docs/reproduction/README.md); the scripts are not available.
     """
     moments = class_moments(sim.data, sim.target == "b", 2)
     scale = np.sqrt(class_contrasts(moments, pooled(moments)).variance)
@@ -128,15 +121,15 @@ def _by_the_authors(model: LinearClassifier, sim: Bunch, method: str) -> float:
         coef = coef / scale
     a: FloatArray = coef * scale
     unit = theory.AR1(sim.rho) if sim.rho else 1.0
-    spread = np.sqrt(theory.as_covariance(unit, len(a)).quadratic_form(a))
-    if spread == 0:
+    sd = np.sqrt(theory.as_covariance(unit, len(a)).quadratic_form(a))
+    if sd == 0:
         return 0.5
-    first, second = (sim.means - moments.means.mean(axis=0)) @ coef / spread
+    first, second = (sim.means - moments.means.mean(axis=0)) @ coef / sd
     return float(ndtr(first) + ndtr(-second)) / 2
 
 
 def _limit(sim: Bunch) -> float:
-    """Error of the posterior mean under the true prior with known variances."""
+    """Error of the posterior mean for the true prior and known variances."""
     first, second = sim.data[:N_PER_CLASS].mean(0), sim.data[N_PER_CLASS:].mean(0)
     se = np.sqrt(VARIANCE * 2 / N_PER_CLASS)
     effects, counts = np.unique(sim.means[1], return_counts=True)

@@ -1,9 +1,9 @@
-"""Runs repetitions in parallel, and keeps each on disk as soon as it is done.
+"""Run repetitions in parallel, and store each on disk as soon as it is done.
 
-``runs.jsonl`` holds a line for each (table, row, method, repetition), appended with one
-write. A run that was killed leaves at most one torn line, which is cut off; what is
-missing is computed when it is started again. The tables are made from the file alone,
-in a fixed order, so that they do not depend on when anything was computed.
+``runs.jsonl`` has one line per (table, row, method, repetition), appended with one
+write. A run that was killed leaves at most one incomplete line, which is cut off; what
+is missing is computed when the run is started again. The tables are made from the file
+alone, in a fixed order, and do not depend on when anything was computed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Key = tuple[str, str, str, int]
 
 @dataclass(frozen=True)
 class Task:
-    """The methods still to be fitted to one drawing of the data of one row."""
+    """The methods still to be fitted to one draw of the data of one row."""
 
     table: str
     row: int
@@ -39,7 +39,7 @@ def _key(record: Record) -> Key:
 def read_runs(path: Path) -> list[Record]:
     """The finished repetitions, in order of table, row, method and repetition.
 
-    A torn last line, left by a process that was killed, is ignored.
+    An incomplete last line, left by a process that was killed, is ignored.
     """
     if not path.exists():
         return []
@@ -49,7 +49,7 @@ def read_runs(path: Path) -> list[Record]:
 
 
 def _mend(path: Path) -> None:
-    """Cut off a torn last line."""
+    """Cut off an incomplete last line."""
     if path.exists():
         data = path.read_bytes()
         whole = data.rfind(b"\n") + 1
@@ -58,7 +58,7 @@ def _mend(path: Path) -> None:
 
 
 def _append(path: Path, records: list[Record]) -> None:
-    """Add lines with one write, and wait until they are on the disk."""
+    """Append lines with one write, and wait until they are on disk."""
     text = "".join(json.dumps(record) + "\n" for record in records)
     descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
     try:
@@ -75,7 +75,7 @@ def plan(
     repetitions: int,
     done: set[Key],
 ) -> list[Task]:
-    """What is still to be done, repetition by repetition, so that all cells grow."""
+    """The tasks that remain, by repetition, so that all cells progress together."""
     tasks = []
     for repetition in range(repetitions):
         for name in tables:
@@ -96,7 +96,7 @@ def plan(
 def carry_out(
     tasks: Sequence[Task], path: Path, seed: int, n_jobs: int
 ) -> Iterator[Task]:
-    """Carry out tasks; each is yielded when its records are on the disk."""
+    """Carry out tasks, and yield each when its records are on disk."""
     _mend(path)
 
     def work(task: Task) -> tuple[Task, list[Record]]:

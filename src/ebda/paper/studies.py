@@ -12,14 +12,14 @@ from typing import Any
 from sklearn.utils import Bunch
 
 from ebda.datasets import load_golub, make_factor_classes, make_two_class
-from ebda.paper.methods import METHODS
+from ebda.paper.methods import FURTHER, METHODS
 
 N_PER_CLASS, N_FEATURES, VARIANCE = 25, 10_000, 12.5
 
 
 @dataclass(frozen=True)
 class Row:
-    """A row of a table: its label, and how its data are drawn from a seed."""
+    """A row of a table: its label, and a function that draws its data from a seed."""
 
     label: str
     draw: Callable[[Any], Bunch]
@@ -27,7 +27,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of the paper: its study, its rows and its columns in order."""
+    """A table of the paper: its study, rows and columns, in order."""
 
     name: str
     study: int | str
@@ -114,12 +114,12 @@ TABLES = {
         ),
     )
 }
-# What the tables can carry beside the paper's columns.
-EXTRA = ("EBClassifier", "NPMLE", "ShrunkenCentroids", "Limit")
+# What the tables can show beside the paper's columns.
+EXTRA = (*FURTHER, "Limit")
 
 
 def methods_of(table: Table) -> tuple[str, ...]:
-    """The columns of a table, and the further methods that fit its study."""
+    """The columns of a table that can be computed, and the further methods."""
     extra = [m for m in EXTRA if m != "Limit" or table.study in (1, 2)]
     known = [m for m in table.columns if m == "Oracle" or m in METHODS[table.study]]
     return (*known, *extra)
@@ -148,7 +148,7 @@ def _published() -> dict[tuple[str, str, str], float]:
 
 
 def published(table: str, row: str, method: str) -> float | None:
-    """The cell of the paper, or None where it has none.
+    """A published value, or None if the paper has none.
 
     >>> published("table1", "(1,1000)", "DP")
     0.0283

@@ -14,7 +14,7 @@ from scipy.special import ndtri
 from ebda.paper.repetition import Record
 from ebda.paper.studies import N_PER_CLASS, TABLES, methods_of, published
 
-# The published means are over so many repetitions; the leukemia data were fitted once.
+# Repetitions behind the published means; the leukemia data were fitted once.
 PUBLISHED_REPETITIONS = {name: 1 if name == "table7" else 100 for name in TABLES}
 # Half a unit of the last printed digit.
 _ROUNDING = 0.5e-4
@@ -32,7 +32,7 @@ FIELDS = (
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell of a table: errors over repetitions, and what the paper has."""
+    """A cell of a table: the errors of all repetitions, and the published value."""
 
     table: str
     row: str
@@ -43,7 +43,7 @@ class Cell:
 
     @property
     def error(self) -> float:
-        """Mean error: exact in studies 1 and 2, of test samples elsewhere."""
+        """Mean error: exact in studies 1 and 2, otherwise on test samples."""
         return float(np.mean(self.errors))
 
     @property
@@ -60,11 +60,11 @@ class Cell:
     def z(self) -> float | None:
         """Distance from the published cell, in standard errors of the difference.
 
-        Both means vary, the published one over its own repetitions. In studies 1 and 2
-        it is the error in one class only, which varies with the estimated midpoint:
-        Psi of equation 5 has a standard deviation of ``1 / sqrt(2 n)`` from it, which
-        cancels in our mean over both classes. A difference within the rounding of the
-        printed cell is none.
+        Both means are random, the published one over its own repetitions. In studies 1
+        and 2 that is the error in one class only, which depends on the estimated
+        midpoint: it gives Psi of equation 5 a standard deviation of ``1 / sqrt(2 n)``,
+        which cancels in our mean over both classes. A difference within the rounding of
+        the printed cell counts as zero.
         """
         if self.paper is None or len(self.errors) < 2:
             return None
@@ -119,7 +119,7 @@ def summarise(records: Iterable[Record]) -> list[Cell]:
 
 
 def to_csv(cells: Iterable[Cell]) -> str:
-    """``results.csv``: a line a cell."""
+    """``results.csv``: one line per cell."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(FIELDS)
@@ -151,7 +151,7 @@ _TITLES = {
 
 
 def to_markdown(cells: Sequence[Cell]) -> str:
-    """Each table beside the published one, with what differs marked."""
+    """Each table beside the published one, with differences marked."""
     parts = [
         "# The paper's tables, reproduced\n",
         "A cell reads *published / ours (exact)*. In Tables 1-5 *ours* is by the "

@@ -1,13 +1,14 @@
-"""Error rates in theory (Section 2 of the paper), and the planning of a study.
+"""Theoretical error rates (Section 2 of the paper), and the planning of studies.
 
-- `error_rate`, `error_rates`, `optimal_error`, `c_p`: exact, for given means and
+- `error_rate`, `error_rates`, `optimal_error`, `c_p`: exact values for given means and
   covariance (equation 5).
-- `optimal_worst_case`, `worst_case_error`, `theorem1_bound`: over the paper's parameter
-  space (equation 6 and Theorem 1).
-- `check_conditions`: whether an estimate of eta meets Conditions 1 and 2.
-- `expected_error`: the error to expect of a study, before it is done.
+- `optimal_worst_case`, `worst_case_error`, `theorem1_bound`: worst cases over the
+  paper's parameter space (equation 6 and Theorem 1).
+- `check_conditions`: whether an estimator of eta meets Conditions 1 and 2.
+- `expected_error`: the error to expect from a study, before any data are collected.
 
-A covariance is a number, a vector, a matrix, `AR1` or `LowRank`; see `as_covariance`.
+A covariance is given as a number, a vector, a matrix, an `AR1` or a `LowRank`; see
+`as_covariance`.
 """
 
 from __future__ import annotations

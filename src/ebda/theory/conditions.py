@@ -1,4 +1,4 @@
-"""Conditions 1 and 2 of the paper, for a given estimate of eta."""
+"""Conditions 1 and 2 of the paper, for a given estimator of eta."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scipy.special import gammaln
 from ebda.theory.quadrature import Estimate, panel_rule, switch_points
 from ebda.typing import FloatArray
 
-# Where the threshold is looked for, and the shells beyond in which the tail is summed.
+# The range in which the threshold is sought, and the last shell of the tail.
 _Z_MAX = 64.0
 _GRID_STEP = 1 / 64
 _LAST_SHELL = 40
@@ -24,10 +24,10 @@ class Conditions:
     Parameters
     ----------
     threshold : float
-        The largest b_n with ``eta_hat = 0`` whenever ``|z| <= b_n``; 0.0 if there is
-        none.
+        The largest b_n such that ``eta_hat = 0`` whenever ``|z| <= b_n``; 0.0 if
+        there is none.
     fourth_moment : float
-        ``E eta_hat^4`` for a feature with ``eta = 0``, possibly infinite.
+        ``E eta_hat^4`` for a feature with ``eta = 0``; may be infinite.
     """
 
     threshold: float
@@ -35,12 +35,12 @@ class Conditions:
 
     @property
     def condition1(self) -> bool:
-        """The estimate is a thresholded one."""
+        """Whether the estimator is zero for small ``|z|``."""
         return self.threshold > 0
 
     @property
     def condition2(self) -> bool:
-        """The fourth moment of the estimate is finite where eta is zero."""
+        """Whether the fourth moment of the estimator is finite where eta is zero."""
         return bool(np.isfinite(self.fourth_moment))
 
 
@@ -49,24 +49,25 @@ def check_conditions(
     z: npt.ArrayLike | None = None,
     df: float | None = None,
 ) -> Conditions:
-    """Whether an estimate of eta meets Conditions 1 and 2 of Theorem 1.
+    """Check whether an estimator of eta meets Conditions 1 and 2 of Theorem 1.
 
     Condition 1: there is a ``b_n > 0`` with ``eta_hat = 0`` for all ``|z| <= b_n``
-    (the theorem also asks that b_n outgrows ``sqrt(log p)`` and not ``sqrt(n)``).
+    (the theorem also requires b_n to grow faster than ``sqrt(log p)`` and slower than
+    ``sqrt(n)``).
     Condition 2: ``E eta_hat^4 < inf`` where ``eta = 0``, with z from N(0, 1) or, for
     estimated variances, from the t distribution.
 
     Parameters
     ----------
     eta_hat : function, or array-like of shape (p,)
-        A function that maps an array of z to the estimates. Or the estimates
-        themselves: they are then read as one function of z, by straight lines from
-        value to value and with slope one beyond them, and the threshold is the
-        largest ``|z|`` seen below every one with a nonzero estimate.
+        A function that maps an array of z to the estimates, or the estimates
+        themselves. These are interpolated linearly in z and extrapolated with slope
+        one; the threshold is then the largest observed ``|z|`` below all of those
+        with a nonzero estimate.
     z : array-like of shape (p,), optional
-        What the estimates belong to; not for a function.
+        The values that the estimates were computed from; not for a function.
     df : float, optional
-        Degrees of freedom of z, ``2n - 2`` in the paper; normal if not given.
+        Degrees of freedom of z, ``2n - 2`` in the paper. By default z is normal.
 
     Returns
     -------
@@ -74,11 +75,12 @@ def check_conditions(
 
     Notes
     -----
-    The threshold is sought up to ``|z| = 64``, the value for an estimate that is zero
-    throughout, in steps of 1/64, and then by bisection. The fourth moment is a
-    Gauss-Legendre sum over panels that end where the estimate becomes zero, and over
-    shells ``2^j < |z| <= 2^(j+1)`` in the tail: it is infinite if the last shells
-    do not shrink, else the rest is a geometric series.
+    The threshold is sought in steps of 1/64 up to ``|z| = 64``, which is returned for
+    an estimator that is zero throughout, and then refined by bisection. The fourth
+    moment is computed by Gauss-Legendre quadrature, on panels that end where the
+    estimator becomes zero and on shells ``2^j < |z| <= 2^(j+1)`` in the tail. It is
+    infinite if the contributions of the last shells do not decrease; otherwise the
+    remainder is a geometric series.
 
     Examples
     --------
@@ -98,7 +100,7 @@ def check_conditions(
         raise ValueError(f"df must be positive, got {df!r}")
     if callable(eta_hat):
         if z is not None:
-            raise ValueError("z belongs to estimates; eta_hat is a function here")
+            raise ValueError("z must not be given if eta_hat is a function")
         half = np.arange(_GRID_STEP, _Z_MAX + _GRID_STEP, _GRID_STEP)
         zero, _ = switch_points(eta_hat, np.concatenate([-half[::-1], [0.0], half]))
         threshold = _threshold(eta_hat, zero)
@@ -152,12 +154,12 @@ def _paired(
     z: npt.ArrayLike | None, eta_hat: npt.ArrayLike
 ) -> tuple[FloatArray, FloatArray]:
     if z is None:
-        raise ValueError("estimates need the z that they belong to")
+        raise ValueError("z must be given if eta_hat is an array")
     values = np.asarray(z, dtype=np.float64)
     estimates = np.asarray(eta_hat, dtype=np.float64)
     if values.ndim != 1 or values.shape != estimates.shape or values.size == 0:
         raise ValueError(
-            "eta_hat and z must be vectors of one length; "
+            "eta_hat and z must be vectors of equal length; "
             f"got shapes {estimates.shape} and {values.shape}"
         )
     if not (np.isfinite(values).all() and np.isfinite(estimates).all()):

@@ -1,4 +1,4 @@
-"""True covariance matrices that are, where possible, never formed.
+"""True covariance matrices, which are not formed where this can be avoided.
 
 Each object honours `Covariance`. With ``D = diag(S)`` and the correlation matrix
 ``R = D^-1/2 S D^-1/2``, the costs are
@@ -23,19 +23,20 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 from scipy.optimize import brentq
-from scipy.signal import lfilter
 from scipy.sparse.linalg import eigsh
 
+from ebda.covariance import low_rank
+from ebda.covariance.autoregressive import transposed, unwhiten_transposed, whiten
 from ebda.typing import FloatArray
 
-# Up to this size all eigenvalues of a matrix cost less than a start of Lanczos is
-# worth; beyond it the largest one alone is sought.
+# Up to this size computing all eigenvalues is cheap; beyond it Lanczos iterations find
+# the largest one.
 _LANCZOS_FROM = 500
 
 
 @runtime_checkable
 class Covariance(Protocol):
-    """A p x p covariance matrix S; p is told where the object leaves it open."""
+    """A p x p covariance matrix S; p is given where the object does not fix it."""
 
     def quadratic_form(self, a: FloatArray) -> float:
         """``a' S a``."""
@@ -57,7 +58,7 @@ class Diagonal:
     Parameters
     ----------
     variance : float or array-like of shape (p,)
-        One variance for all features, or one each.
+        Variance of all features, or of each.
 
     Examples
     --------
@@ -89,16 +90,16 @@ class Diagonal:
 class AR1:
     """Autoregressive features: ``S_ij = sd_i sd_j rho**abs(i - j)``.
 
-    With ``g_j = a_j sd_j + rho g_{j+1}``, a recursion from the last feature to the
-    first, ``a' S a = g_1^2 + (1 - rho^2) sum_{j>1} g_j^2``, which cannot be negative.
-    The inverse of R is tridiagonal. The eigenvalues of R are
+    The correlation matrix R is the inverse of ``W' W`` with a bidiagonal W
+    (:mod:`ebda.covariance.autoregressive`), so that ``a' S a`` is a sum of squares and
+    cannot be negative. The eigenvalues of R are
     ``(1 - rho^2) / (1 - 2 rho cos(t) + rho^2)``; for the largest, t is the only root
     of ``cos((p+1) t/2) = |rho| cos((p-1) t/2)`` between 0 and ``pi/(p+1)``.
 
     Parameters
     ----------
     rho : float
-        Correlation of neighbours, between -1 and 1.
+        Correlation of neighbouring features, between -1 and 1.
     variance : float or array-like of shape (p,)
         Variance of all features, or of each.
 
@@ -124,19 +125,12 @@ class AR1:
         object.__setattr__(self, "variance", _positive("variance", variance))
 
     def quadratic_form(self, a: FloatArray) -> float:
-        b = a * np.sqrt(self.variance)
-        g = lfilter([1.0], [1.0, -self.rho], b[::-1])
-        return float(self.rho**2 * g[-1] ** 2 + (1 - self.rho**2) * np.dot(g, g))
+        scores = unwhiten_transposed(a * np.sqrt(self.variance), self.rho)
+        return float(scores @ scores)
 
     def solve(self, a: FloatArray) -> FloatArray:
-        sd, rho = np.sqrt(self.variance), self.rho
-        b = a / sd
-        x = b * (1 + rho**2)
-        x[0] -= rho**2 * b[0]
-        x[-1] -= rho**2 * b[-1]
-        x[1:] -= rho * b[:-1]
-        x[:-1] -= rho * b[1:]
-        return x / ((1 - rho**2) * sd)
+        sd = np.sqrt(self.variance)
+        return transposed(whiten(a / sd, self.rho), self.rho) / sd
 
     def diagonal(self, p: int) -> FloatArray:
         return _per_feature("variance", self.variance, p)
@@ -156,16 +150,16 @@ class AR1:
 
 @dataclass(frozen=True, eq=False, init=False)
 class LowRank:
-    """Factors plus independent noise: ``S = L L' + diag(psi)``.
+    """Common factors plus independent noise: ``S = L L' + diag(psi)``.
 
-    With U the loadings of the correlation matrix and ``D0 = 1 - |U_i|^2`` its
-    noise, the largest eigenvalue l of R is 1 or solves
-    ``lambda_max(U' (l - D0)^-1 U) = 1``, a k x k problem that falls in l.
+    With U the loadings of the correlation matrix R and ``D0 = 1 - |U_i|^2`` its noise,
+    the largest eigenvalue l of R is 1 or solves ``lambda_max(U' (l - D0)^-1 U) = 1``,
+    a k x k problem whose left side decreases in l.
 
     Parameters
     ----------
     loadings : array-like of shape (p, k)
-        L; a vector stands for one factor.
+        L; a vector means one factor.
     diagonal : float or array-like of shape (p,)
         psi, positive.
 
@@ -201,12 +195,7 @@ class LowRank:
         return float(scores @ scores + np.sum(self.noise * a * a))
 
     def solve(self, a: FloatArray) -> FloatArray:
-        L = self.loadings
-        scaled = L / self.noise[:, None]
-        inner = np.eye(L.shape[1]) + L.T @ scaled
-        b = a / self.noise
-        result: FloatArray = b - scaled @ cho_solve(cho_factor(inner), L.T @ b)
-        return result
+        return low_rank.solve(self.loadings, self.noise, a)
 
     def diagonal(self, p: int) -> FloatArray:
         total = np.einsum("ij,ij->i", self.loadings, self.loadings) + self.noise
@@ -215,7 +204,7 @@ class LowRank:
     def lambda_max(self, p: int) -> float:
         U = self.loadings / np.sqrt(self.diagonal(p))[:, None]
         shared = np.einsum("ij,ij->i", U, U)
-        # A feature without loadings is alone, with eigenvalue 1.
+        # A feature without loadings is independent of the others: eigenvalue 1.
         U, shared = U[shared > 0], shared[shared > 0]
 
         def excess(above_one: float) -> float:
@@ -232,8 +221,8 @@ class LowRank:
 class Dense:
     """Any covariance, as a matrix.
 
-    `lambda_max` takes all of R up to p = 500, and Lanczos iterations run to machine
-    precision beyond.
+    `lambda_max` uses a full eigendecomposition of R up to p = 500, and Lanczos
+    iterations to machine precision beyond.
 
     Parameters
     ----------
@@ -291,13 +280,13 @@ _FROM_DIMENSION: dict[int, Callable[[npt.ArrayLike], Covariance]] = {
 
 
 def as_covariance(covariance: npt.ArrayLike | Covariance, p: int) -> Covariance:
-    """The covariance of p features from what a user gives.
+    """Convert a number, an array or an object to a covariance of p features.
 
     Parameters
     ----------
     covariance : float, array-like of shape (p,) or (p, p), or Covariance
-        A number times the identity, a diagonal, a matrix, or an object such as
-        `AR1` or `LowRank`.
+        A multiple of the identity, a diagonal, a matrix, or an object such as `AR1`
+        or `LowRank`.
     p : int
         Number of features.
 

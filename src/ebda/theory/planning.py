@@ -1,20 +1,23 @@
-"""What error a study will reach: the classifier's expected error before any data.
+"""The expected error of the classifier in a study of a given size, before any data.
 
 Features are independent with known variances, and effects
-``delta = (mu_2 - mu_1) / sd`` come from a known prior. With n samples a class,
-``z ~ N(sqrt(n/2) delta, 1)``. The rule has weights ``a_j = sqrt(2/n) f(z_j)``, with f
-the posterior mean or its kin, and cuts at the midpoint of the sample means, whose noise
-has variance 1/(2n) and is independent of z. Given z, the score of a sample of class 2
-is normal with mean ``sum_j a_j delta_j / 2`` and variance ``c^2 sum_j a_j^2``, where
-``c^2 = 1 + 1/(2n)``; class 1 mirrors it. As ``sum_j a_j e_j`` with independent standard
-normal e_j has just this spread, the expected error is
+``delta = (mu_2 - mu_1) / sd`` come from a known prior. With n samples per class,
+``z ~ N(sqrt(n/2) delta, 1)``. The rule has weights ``a_j = sqrt(2/n) f(z_j)``, where f
+is the posterior mean or another shrinkage, and its boundary goes through the midpoint
+of the sample means, whose noise has variance 1/(2n) and is independent of z. Given z,
+the score of a sample of class 2 is normal with mean ``sum_j a_j delta_j / 2`` and
+variance ``c^2 sum_j a_j^2``, where ``c^2 = 1 + 1/(2n)``; class 1 is the mirror image.
+As ``c sum_j a_j e_j`` with independent standard normal e_j has this variance, the
+expected error is
 
     ``P(Y_1 + ... + Y_p <= 0)``, ``Y_j = a_j (delta_j / 2 + c e_j)``,
 
-a tail of a sum of independent variables. Mean and variance of Y give its Gaussian
-limit, but its generating function ``M(s) = E exp(s a delta/2 + s^2 c^2 a^2/2)`` is just
-another integral over z, so the tail itself is had by inverting ``M^p``, through the
-saddle point: right also where the few features that carry the rule make no limit.
+a tail probability of a sum of independent variables. The mean and variance of Y would
+give a normal approximation. But its moment generating function
+``M(s) = E exp(s a delta/2 + s^2 c^2 a^2/2)`` is just another integral over z, so that
+the tail can be computed by inverting ``M^p`` along a line through the saddle point.
+This is accurate also where a few features dominate the rule and the sum is far from
+normal.
 """
 
 from __future__ import annotations
@@ -34,12 +37,13 @@ from ebda.typing import FloatArray
 
 ComplexArray = npt.NDArray[np.complex128]
 
-# z is integrated this far on either side of its mean, and jumps are sought so finely.
+# Range of the integrals over z on either side of its mean, width of their panels, and
+# step of the grid on which jumps are sought.
 _REACH = 9.0
 _PANEL = 0.5
 _GRID_STEP = 1 / 16
-# Weights below this share of the largest one count as zero: with P(zero | z) that near
-# to one they carry no information, and would stretch the inversion without end.
+# Weights below this fraction of the largest one count as zero: with P(zero | z) that
+# close to one they carry no information, and would make the inversion very slow.
 _NEGLIGIBLE = 1e-6
 # Panels of the inversion: each is wider than the last by this factor.
 _GROWTH = 1.3
@@ -68,17 +72,17 @@ class _Effects(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class _Terms:
-    """The distribution of one Y, atom by atom.
+    """The distribution of one Y, given each atom.
 
     Parameters
     ----------
     prior : ndarray of shape (n_atoms,)
         Weight of each atom.
     a, mass : ndarray of shape (n_atoms, n_nodes)
-        The rule's weight at each node, and the probability of the node given the
-        atom; zero where a is.
+        The weight of the rule at each node, and the probability of the node given the
+        atom; zero where the weight is.
     zero : ndarray of shape (n_atoms,)
-        P(a = 0) given the atom.
+        P(a = 0) given each atom.
     shift : ndarray of shape (n_atoms, n_nodes)
         Mean of Y at each node.
     noise : float
@@ -93,7 +97,7 @@ class _Terms:
     noise: float
 
     def moments(self) -> tuple[float, FloatArray, FloatArray]:
-        """E Y given each atom, and E Y^2; the overall mean first."""
+        """The mean of Y, and E Y and E Y^2 given each atom."""
         mean = np.sum(self.mass * self.shift, axis=1)
         square = self.shift**2 + (self.noise * self.a) ** 2
         return float(self.prior @ mean), mean, np.sum(self.mass * square, axis=1)
@@ -117,48 +121,48 @@ def expected_error(
     zero_threshold: float = 0.5,
     fixed_counts: bool = False,
 ) -> FloatArray:
-    """Error that a study of n samples a class will reach.
+    """Expected error of a study with n samples per class.
 
-    The mean, over training sets, of the exact error (equation 5) of the classifier
-    that knows the variances and the prior of the effects: a limit that
-    `EBClassifier` comes close to when it has many features to learn the prior from.
-    Features are independent and classes equally likely.
+    The mean over training sets of the exact error (equation 5) of a classifier that
+    knows the variances and the prior of the effects. `EBClassifier` comes close to this
+    limit when it has many features to learn the prior from. Features are independent
+    and classes equally likely.
 
     Parameters
     ----------
     n : int or array-like
-        Samples a class; several give a curve.
+        Samples per class; several values give a curve.
     effects : DiscretePrior, or array-like of shape (n_atoms,)
-        Prior of the mean differences in units of the features' standard deviation.
-        Or its atoms, with `weights`.
+        Prior of the mean differences, in units of the standard deviations of the
+        features; or its atoms, with `weights`.
     pi0 : float, optional
-        Share of features without effect. If given, `effects` describes the others.
+        Proportion of features without effect. If given, `effects` describes the others.
     n_features : int
-        p.
+        Number of features p.
     weights : array-like of shape (n_atoms,), optional
-        Of the atoms; equal if not given.
+        Weights of the atoms; equal by default.
     rule : {"mean", "sparse", "hard", "none"}
-        As the `shrinkage` of the classifier; "none" is the independence rule.
+        As `shrinkage` in :class:`~ebda.EBClassifier`; "none" is the independence rule.
     zero_threshold : float
-        kappa of the rules "sparse" and "hard".
+        Threshold kappa of the rules "sparse" and "hard".
     fixed_counts : bool
         Whether exactly ``p * weight`` features have each effect, as in the paper's
-        studies, or each feature draws its own.
+        studies. Otherwise each feature draws its effect from the prior.
 
     Returns
     -------
     float or ndarray
-        With the shape of n.
+        Of the shape of `n`.
 
     Notes
     -----
-    Exact up to quadrature (about 1e-6 of the value); see the module for the derivation.
-    When no feature passes the threshold the rule errs half of the time.
+    Exact up to quadrature, with a relative error of about 1e-6; the docstring of the
+    module has the derivation. A rule that selects no feature has an error of one half.
 
     Examples
     --------
     Row (3, 50) of the paper's Table 1: 50 of 10,000 features differ by 3, with variance
-    12.5. The limit measured over 50 simulated sets of 25 a class is 0.0288.
+    12.5. The mean over 50 simulated sets with 25 samples per class is 0.0288.
 
     >>> from ebda.theory import expected_error
     >>> study = dict(effects=[3 / 12.5**0.5], pi0=0.995, n_features=10_000)
@@ -168,7 +172,7 @@ def expected_error(
     atoms, mass = _effect_prior(effects, weights, pi0)
     sizes = np.asarray(n, dtype=np.float64)
     if not (np.isfinite(sizes).all() and (sizes >= 1).all()):
-        raise ValueError("n must be at least 1: samples a class")
+        raise ValueError("n must be at least 1 sample per class")
     if n_features < 1:
         raise ValueError(f"n_features must be at least 1, got {n_features!r}")
     if rule not in RULES:
@@ -185,10 +189,10 @@ def _effect_prior(
     weights: npt.ArrayLike | None,
     pi0: float | None,
 ) -> tuple[FloatArray, FloatArray]:
-    """Distinct atoms, ascending, and their weights of sum one."""
+    """Distinct atoms in ascending order, and their weights, which sum to one."""
     if isinstance(effects, _Effects):
         if weights is not None:
-            raise ValueError("weights belong to atoms; effects is a prior here")
+            raise ValueError("weights must not be given if effects is a prior")
         atoms, mass = effects.atoms, effects.weights
     else:
         atoms = np.atleast_1d(np.asarray(effects, dtype=np.float64))
@@ -197,11 +201,13 @@ def _effect_prior(
         )
     if atoms.ndim != 1 or atoms.shape != mass.shape or atoms.size == 0:
         raise ValueError(
-            f"effects and weights must be vectors of one length; got shapes "
+            f"effects and weights must be vectors of equal length; got shapes "
             f"{atoms.shape} and {mass.shape}"
         )
     if not (np.isfinite(atoms).all() and (mass >= 0).all() and 0 < mass.sum() < np.inf):
-        raise ValueError("effects must be finite, weights non-negative, not all zero")
+        raise ValueError(
+            "effects must be finite, and weights non-negative and not all zero"
+        )
     mass = mass / mass.sum()
     if pi0 is not None:
         if not 0 <= pi0 <= 1:
@@ -217,7 +223,7 @@ def _effect_prior(
 def _terms(
     n: float, atoms: FloatArray, prior: FloatArray, rule: str, kappa: float
 ) -> _Terms:
-    """Integrate over z given each atom, for n samples a class."""
+    """Integrate over z given each atom, for n samples per class."""
     scale = np.sqrt(2 / n)
     eta, log_prior = atoms / scale, np.log(prior)
 
@@ -237,25 +243,25 @@ def _terms(
     a[np.abs(a) <= _NEGLIGIBLE * np.abs(a).max()] = 0.0
     zero = np.sum(mass * (a == 0), axis=1)
     used = (a != 0) & (mass > 0)
-    # Nodes that no atom uses are left out: with the sparse rule, most.
+    # Nodes that no atom uses are dropped: with the sparse rule most of them.
     columns = used.any(axis=0)
     a, mass = a[:, columns], np.where(used, mass, 0.0)[:, columns]
     return _Terms(prior, a, mass, zero, a * atoms[:, None] / 2, np.sqrt(1 + 0.5 / n))
 
 
 def _lower_tail(terms: _Terms, p: int, fixed_counts: bool) -> float:
-    """``P(sum of p Ys <= 0)``; of an atom at zero, where no feature is used, half.
+    """``P(sum of p Ys <= 0)``, with half of the atom at zero, where no feature is used.
 
-    With ``K(s) = log E exp(s sum Y)``, less the atom, which does not decay in y,
+    With ``K(s) = log E exp(s sum Y)``, minus the atom, which does not decay in y, it is
 
         ``-(1/pi) int_0^inf Re(exp(K(s)) / s) dy`` along ``s = tau + i y``
 
-    for any ``tau < 0`` (at the saddle point of K nothing cancels, and small errors
-    are exact in all digits), or a half more than that at ``tau = 0``.
+    for any ``tau < 0``, plus one half at ``tau = 0``. At the saddle point of K nothing
+    cancels, and small errors keep their relative accuracy.
     """
 
     def mixed(of_atoms: ComplexArray) -> ComplexArray:
-        """The product over p features of what each atom contributes."""
+        """The product of the generating functions of p features."""
         if fixed_counts:
             powers = np.prod(of_atoms ** (p * terms.prior)[:, None], axis=0)
         else:
@@ -277,7 +283,7 @@ def _lower_tail(terms: _Terms, p: int, fixed_counts: bool) -> float:
     with np.errstate(over="ignore"):
         ends = (-3 * mean / variance, 0.0)
         tau = float(minimize_scalar(height, bounds=ends, method="bounded").x)
-    # Too near to the pole at zero, and the error is large: no need to go around.
+    # Too close to the pole at zero: the error is large, and tau = 0 is accurate enough.
     tau = tau if tau * sd < -1 else 0.0
     total, left = 0.0, 0.0
     width = 0.5 / max(sd, terms.noise * np.abs(terms.a).max())

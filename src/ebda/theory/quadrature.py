@@ -1,4 +1,4 @@
-"""Integrals over z of functions that are smooth between a few jumps."""
+"""Integrals over z of functions that are smooth except for a few jumps."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def panel_rule(edges: FloatArray) -> tuple[FloatArray, FloatArray]:
     Parameters
     ----------
     edges : ndarray of shape (..., n_edges)
-        Panels of width zero do no harm.
+        Edges of the panels; panels of width zero are allowed.
 
     Returns
     -------
@@ -37,12 +37,19 @@ def panel_rule(edges: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def switch_points(estimate: Estimate, grid: FloatArray) -> tuple[FloatArray, ...]:
-    """Where an estimate turns from zero to nonzero or back, between grid points.
+    """Find where an estimator changes from zero to nonzero or back.
+
+    Parameters
+    ----------
+    estimate : callable
+        Maps an array of z to the estimates.
+    grid : ndarray
+        Ascending points; a change is found if it separates two neighbouring points.
 
     Returns
     -------
     zero, nonzero : ndarray
-        Neighbouring floating-point numbers on either side of each switch.
+        Adjacent floating-point numbers on either side of each change.
 
     >>> def hard(z):
     ...     return np.where(abs(z) > 2.5, z, 0.0)
@@ -55,7 +62,7 @@ def switch_points(estimate: Estimate, grid: FloatArray) -> tuple[FloatArray, ...
     starts = is_zero[left]
     zero = np.where(starts, grid[left], grid[left + 1])
     nonzero = np.where(starts, grid[left + 1], grid[left])
-    # Each step halves the distance; 64 exhaust a double.
+    # Each step halves the distance; 64 exhaust the precision of a double.
     for _ in range(64 if left.size else 0):
         middle = (zero + nonzero) / 2
         goes = estimate(middle) == 0

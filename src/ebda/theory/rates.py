@@ -1,4 +1,4 @@
-"""Exact misclassification rates for two normal classes with one covariance."""
+"""Exact misclassification rates for two normal classes with a common covariance."""
 
 from __future__ import annotations
 
@@ -17,14 +17,21 @@ def error_rates(
     mean2: npt.ArrayLike,
     covariance: npt.ArrayLike | Covariance,
 ) -> tuple[float, float]:
-    """Probability that a linear rule errs, in each class (equation 5).
+    """Misclassification probability of a linear rule in each class (equation 5).
 
-    For the rule ``a' x + b > 0`` of the second class and normal classes with means
-    mu_1, mu_2 and covariance S,
+    For the rule that assigns x to the second class if ``a' x + b > 0``, and for normal
+    classes with means mu_1, mu_2 and covariance S,
 
         ``Phi((a' mu_1 + b) / s)`` and ``Phi(-(a' mu_2 + b) / s)``, ``s^2 = a' S a``.
 
-    Parameters are those of `error_rate`.
+    Parameters
+    ----------
+    coef, intercept, mean1, mean2, covariance
+        As for `error_rate`.
+
+    Returns
+    -------
+    first, second : float
 
     Examples
     --------
@@ -45,25 +52,25 @@ def error_rate(
     covariance: npt.ArrayLike | Covariance,
     class_prior: tuple[float, float] = (0.5, 0.5),
 ) -> float:
-    """Probability that a linear rule errs, for two normal classes (equation 5).
+    """Misclassification probability of a linear rule (equation 5).
 
-    The average of `error_rates` over the classes. Samples with
-    ``x @ coef + intercept > 0`` go to the second class, as in `decision_function`;
-    a sample of zero score goes to the first.
+    The average of `error_rates` over two normal classes. Samples with
+    ``x @ coef + intercept > 0`` are assigned to the second class, as in
+    `decision_function`; a sample with score zero is assigned to the first.
 
     Parameters
     ----------
     coef : array-like of shape (n_features,) or (1, n_features)
         Weights of the rule.
     intercept : float or array-like of shape (1,)
-        Its constant.
+        Intercept of the rule.
     mean1, mean2 : array-like of shape (n_features,)
         True means of the first and the second class.
     covariance : float, array-like of shape (n_features,) or (p, p), or Covariance
-        The common covariance: a number times the identity, a diagonal, a matrix,
-        `AR1` or `LowRank`.
+        The common covariance: a multiple of the identity, a diagonal, a matrix, `AR1`
+        or `LowRank`.
     class_prior : tuple of two floats
-        Probabilities of the classes.
+        Class probabilities.
 
     Examples
     --------
@@ -84,7 +91,7 @@ def optimal_error(
     covariance: npt.ArrayLike | Covariance,
     class_prior: tuple[float, float] = (0.5, 0.5),
 ) -> float:
-    """Error of the Bayes rule (equation 1), which no rule beats.
+    """Error of the Bayes rule (equation 1), the smallest error of any rule.
 
     With ``Delta^2 = d' S^-1 d`` and ``l = log(pi_2 / pi_1)``,
 
@@ -116,7 +123,7 @@ def c_p(
     mean2: npt.ArrayLike,
     covariance: npt.ArrayLike | Covariance,
 ) -> float:
-    """Squared distance of the means in units of the variances, ``C_p = d' D^-1 d``.
+    """Squared distance of the means in standard deviations, ``C_p = d' D^-1 d``.
 
     Parameters
     ----------
@@ -140,7 +147,7 @@ def rule_margins(
     mean2: npt.ArrayLike,
     covariance: npt.ArrayLike | Covariance,
 ) -> tuple[float, float, FloatArray, Covariance]:
-    """Scores of the two means, checked; the weights and the covariance."""
+    """The scores of both means, the weights and the covariance, validated."""
     a = _vector("coef", np.asarray(coef, dtype=np.float64).ravel(), None)
     b = np.asarray(intercept, dtype=np.float64)
     if b.size != 1:
@@ -150,11 +157,11 @@ def rule_margins(
     return first, second, a, as_covariance(covariance, a.size)
 
 
-def class_errors(first: float, second: float, spread: float) -> tuple[float, float]:
-    """Errors of a rule with these scores of the means and this spread of the scores."""
-    if spread == 0:
+def class_errors(first: float, second: float, sd: float) -> tuple[float, float]:
+    """Errors in both classes, from the mean scores and their standard deviation."""
+    if sd == 0:
         return float(first > 0), float(second <= 0)
-    return float(ndtr(first / spread)), float(ndtr(-second / spread))
+    return float(ndtr(first / sd)), float(ndtr(-second / sd))
 
 
 def bayes_error(delta2: float, prior: tuple[float, float]) -> float:
@@ -168,11 +175,12 @@ def bayes_error(delta2: float, prior: tuple[float, float]) -> float:
 
 
 def check_class_prior(class_prior: tuple[float, float]) -> tuple[float, float]:
-    """Two probabilities of sum one."""
+    """Validate two probabilities that sum to one."""
     prior = np.asarray(class_prior, dtype=np.float64)
     if prior.shape != (2,) or not (prior >= 0).all() or abs(prior.sum() - 1) > 1e-8:
         raise ValueError(
-            f"class_prior must be two probabilities of sum one, got {class_prior!r}"
+            "class_prior must be two probabilities that sum to one, "
+            f"got {class_prior!r}"
         )
     return float(prior[0]), float(prior[1])
 

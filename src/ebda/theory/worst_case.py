@@ -1,14 +1,15 @@
-"""Errors in the worst case over the paper's parameter space, and Theorem 1.
+"""Worst-case errors over the paper's parameter space, and Theorem 1.
 
 The space fixes ``C_p = d' D^-1 d`` and bounds the largest eigenvalue of the correlation
-matrix R by lambda_1 (the bounds on the variances only serve the limits).
+matrix R by lambda_1 (its bounds on the variances matter only in the limit).
 
-Taken to the letter, ``max over theta of W(rule, theta)`` says nothing of a rule that is
-given: C_p knows neither the sign of d nor the place of the means, and a rule trained on
-one theta errs on nearly every sample of another. What the proof of Theorem 1 does is to
-keep the means and D, and to let R go through all correlation matrices with
-``lambda_max(R) <= lambda_1``; that is `worst_case_error`. The optimal rule knows
-theta, so for it the maximum over the whole space has a meaning: `optimal_worst_case`.
+Taken literally, ``max over theta of W(rule, theta)`` says nothing about a given rule:
+C_p determines neither the sign of d nor the location of the means, and a rule that was
+trained on one theta misclassifies nearly every sample of another. The proof of
+Theorem 1 keeps the means and D fixed, and takes the maximum over all correlation
+matrices R with ``lambda_max(R) <= lambda_1``; that is `worst_case_error`. The optimal
+rule knows theta, so that for it the maximum over the whole space is meaningful:
+`optimal_worst_case`.
 """
 
 from __future__ import annotations
@@ -29,11 +30,12 @@ from ebda.typing import FloatArray
 def optimal_worst_case(
     c_p: float, lambda_1: float, class_prior: tuple[float, float] = (0.5, 0.5)
 ) -> float:
-    """Error of the optimal rule in the worst case (equation 6).
+    """Worst-case error of the optimal rule (equation 6).
 
-    ``Phi(-sqrt(C_p) / (2 sqrt(lambda_1)))``, as ``d' S^-1 d >= C_p / lambda_1``; it
-    is reached when ``D^-1/2 d`` is an eigenvector of R with eigenvalue lambda_1. For
-    unequal classes the Bayes rule at that distance, by the same argument.
+    ``Phi(-sqrt(C_p) / (2 sqrt(lambda_1)))``, since ``d' S^-1 d >= C_p / lambda_1``.
+    It is attained when ``D^-1/2 d`` is an eigenvector of R with eigenvalue lambda_1.
+    For unequal class probabilities it is the error of the Bayes rule at that distance,
+    by the same argument.
 
     Parameters
     ----------
@@ -42,7 +44,7 @@ def optimal_worst_case(
     lambda_1 : float
         Bound on the largest eigenvalue of the correlation matrix, at least 1.
     class_prior : tuple of two floats
-        Probabilities of the classes.
+        Class probabilities.
 
     Examples
     --------
@@ -63,7 +65,7 @@ def worst_case_error(
     lambda_1: float,
     class_prior: tuple[float, float] = (0.5, 0.5),
 ) -> float:
-    """Error of a given rule, in the worst case over the correlation of the features.
+    """Worst-case error of a given rule over the correlations of the features.
 
     The maximum of `error_rate` over all R with ``lambda_max(R) <= lambda_1``, for the
     given means and variances D.
@@ -73,32 +75,32 @@ def worst_case_error(
     coef, intercept, mean1, mean2, class_prior
         As for `error_rate`.
     variance : float or array-like of shape (n_features,)
-        D.
+        D, the variances of the features.
     lambda_1 : float
         Bound on the largest eigenvalue of the correlation matrix, at least 1.
 
     Notes
     -----
-    The error depends on R through ``v = u' R u`` alone, with ``u = D^1/2 a``. Its
-    largest value under ``R_ii <= 1, R <= lambda_1 I`` is a semidefinite program
-    whose dual can be solved by hand:
+    The error depends on R only through ``v = u' R u`` with ``u = D^1/2 a``. The largest
+    v subject to ``R_ii <= 1, R <= lambda_1 I`` is a semidefinite program whose dual
+    has a closed-form solution:
 
         ``v_max = (w' |u|)^2``, ``w_i = min(1, t |u_i|)``, ``sum_i w_i^2 = lambda_1``
 
-    with w one on the support of u when that is smaller than lambda_1, so that always
-    ``v_max <= min(lambda_1 ||u||^2, ||u||_1^2)``. The first of the two is the bound in
-    the proof of Theorem 1 and holds with equality when no weight dominates
-    (``u_i^2 <= ||u||^2 / lambda_1``). The smallest value follows by applying the same
-    to ``(lambda_1 I - R) / (lambda_1 - 1)``, and R moves v through all values between.
+    where w is one on the support of u if that has fewer than lambda_1 elements.
+    Therefore ``v_max <= min(lambda_1 ||u||^2, ||u||_1^2)``. The first term is the bound
+    in the proof of Theorem 1, with equality when no weight dominates
+    (``u_i^2 <= ||u||^2 / lambda_1``). The smallest v follows from the same argument for
+    ``(lambda_1 I - R) / (lambda_1 - 1)``, and all values in between are attained.
 
-    Both ends are reached by a correlation matrix, and the result is then the exact
-    maximum, if the features with ``w_i < 1`` can cancel in the remaining
-    variance: of the lengths ``|u_i| sqrt(1 - w_i^2)`` none exceeds the sum of the
-    others. Otherwise (as when a single feature is left over) it is an upper bound.
+    Both ends are attained by a correlation matrix, and the result is then the exact
+    maximum, if the features with ``w_i < 1`` can cancel in the remaining variance: none
+    of the lengths ``|u_i| sqrt(1 - w_i^2)`` exceeds the sum of the others. Otherwise
+    (for example if a single feature remains) the result is an upper bound.
 
-    A class whose mean lies on the right side of the rule errs most at v_max, one on the
-    wrong side at v_min; with one of each the maximum may lie between, where the
-    derivative of the average vanishes.
+    The error in a class whose mean is on the correct side of the boundary is largest at
+    v_max, and in a class on the wrong side at v_min. With one of each, the maximum may
+    lie in between, where the derivative of the average vanishes.
 
     Examples
     --------
@@ -113,12 +115,12 @@ def worst_case_error(
     pi1, pi2 = check_class_prior(class_prior)
     _check_space(0.0, lambda_1)
     if np.ndim(variance) > 1:
-        raise ValueError("variance must be a number or a vector: the diagonal D")
+        raise ValueError("variance must be a number or a vector, the diagonal of D")
     first, second, a, D = rule_margins(coef, intercept, mean1, mean2, variance)
     low, high = variance_range(np.sqrt(D.diagonal(a.size)) * a, lambda_1)
     m1, m2 = -first, second
     candidates = [low, high]
-    # Zero of the derivative of the average error, for margins of opposite signs.
+    # Zero of the derivative of the average error, for margins of opposite sign.
     if m1 * m2 < 0 and pi1 * pi2 > 0 and abs(m1) != abs(m2):
         balance = 2 * np.log(pi1 * abs(m1) / (pi2 * abs(m2)))
         middle = (m1**2 - m2**2) / balance if balance else np.inf
@@ -128,7 +130,7 @@ def worst_case_error(
 
 
 def variance_range(u: FloatArray, lambda_1: float) -> tuple[float, float]:
-    """Least and largest ``u' R u`` over correlation matrices with R <= lambda_1 I.
+    """Smallest and largest ``u' R u`` over correlation matrices with R <= lambda_1 I.
 
     >>> low, high = variance_range(np.array([1.0, 1.0]), lambda_1=1.5)
     >>> round(low, 12), round(high, 12)
@@ -158,32 +160,32 @@ def theorem1_bound(
         ``Phi(-(sqrt(n/8) C_p - k sqrt(s_n eps_n / n) - k sqrt(eps_n C_p)
         - k sqrt(C_p)) / (sqrt(lambda_1) (sqrt(n C_p / 2) + k sqrt(eps_n))))``.
 
-    The theorem gives no constants: k = 1 shows how the terms weigh against each
-    other, and is no guarantee for a given n. (In the proof each of the five error
-    terms of the numerator has a factor of one half before its own O_p.) With
-    ``constant=0`` it is the limit ``Phi(-sqrt(C_p) / (2 sqrt(lambda_1)))`` of the
-    theorem's second part, which is `optimal_worst_case`; the bound tends to it if
-    ``eps_n / n``, ``sqrt(s_n eps_n) / n`` and ``1 / n`` are small beside C_p.
+    The theorem gives no constants: k = 1 shows the relative size of the terms, and is
+    no guarantee for a given n. (In the proof each of the five error terms of the
+    numerator has a factor of one half before its own O_p.) With ``constant=0`` the
+    result is the limit ``Phi(-sqrt(C_p) / (2 sqrt(lambda_1)))`` in the second part of
+    the theorem, which is `optimal_worst_case`. The bound converges to it if
+    ``eps_n / n``, ``sqrt(s_n eps_n) / n`` and ``1 / n`` are small compared to C_p.
 
     Parameters
     ----------
     n : array-like
-        Samples a class. All parameters broadcast, for curves.
+        Samples per class. All parameters broadcast against each other.
     c_p : array-like
-        ``d' D^-1 d``, positive.
+        ``d' D^-1 d``; positive.
     s_n : array-like
-        Number of features that differ.
+        Number of features that differ between the classes.
     eps_n : array-like
         ``E ||eta_hat - eta||^2`` over those features.
     lambda_1 : array-like
         Bound on the largest eigenvalue of the correlation matrix.
     constant : float
-        k.
+        The constant k.
 
     Returns
     -------
     float or ndarray
-        Above one half where the bound is empty.
+        Above one half where the bound is vacuous.
 
     Examples
     --------
@@ -195,22 +197,22 @@ def theorem1_bound(
         np.asarray(x, dtype=np.float64) for x in (n, c_p, s_n, eps_n, lambda_1)
     )
     if not ((n > 0).all() and (c > 0).all() and (s >= 0).all() and (eps >= 0).all()):
-        raise ValueError("n and c_p must be positive, s_n and eps_n not negative")
+        raise ValueError("n and c_p must be positive, s_n and eps_n non-negative")
     if not (lam >= 1).all():
-        raise ValueError("lambda_1 must be at least 1, as R has trace p")
+        raise ValueError("lambda_1 must be at least 1, because R has trace p")
     lost = np.sqrt(s * eps / n) + np.sqrt(eps * c) + np.sqrt(c)
     margin = np.sqrt(n / 8) * c - constant * lost
-    spread = np.sqrt(lam) * (np.sqrt(n * c / 2) + constant * np.sqrt(eps))
-    bound: FloatArray = ndtr(-margin / spread)
+    sd = np.sqrt(lam) * (np.sqrt(n * c / 2) + constant * np.sqrt(eps))
+    bound: FloatArray = ndtr(-margin / sd)
     return bound
 
 
 def _largest_form(u: FloatArray, lambda_1: float) -> float:
-    """``(w' u)^2`` of the notes above, for positive u in falling order."""
+    """``(w' u)^2`` of the notes above, for positive u in descending order."""
     if lambda_1 >= u.size:
         return float(u.sum() ** 2)
     tail = np.cumsum((u * u)[::-1])[::-1]
-    # w_i = 1 for the first k features: the smallest k whose t leaves the next below 1.
+    # w_i = 1 for the first k features: the smallest k that leaves w < 1 to the next.
     k = np.arange(u.size)
     square_of_t = (lambda_1 - k) / tail
     capped = int(np.argmax(square_of_t * u * u <= 1))
@@ -220,8 +222,8 @@ def _largest_form(u: FloatArray, lambda_1: float) -> float:
 
 def _check_space(c_p: float, lambda_1: float) -> None:
     if not c_p >= 0:
-        raise ValueError(f"c_p must not be negative, got {c_p!r}")
+        raise ValueError(f"c_p must be non-negative, got {c_p!r}")
     if not lambda_1 >= 1:
         raise ValueError(
-            f"lambda_1 must be at least 1, as R has trace p; got {lambda_1!r}"
+            f"lambda_1 must be at least 1, because R has trace p; got {lambda_1!r}"
         )

@@ -1,0 +1,50 @@
+"""What the baselines share that are fitted to the samples, not to their moments."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy.typing as npt
+
+from ebda.estimators.linear_classifier import LinearClassifier
+from ebda.moments.classwise import ClassMoments
+from ebda.rule.linear_rule import LinearRule
+from ebda.typing import IntArray
+
+
+class SampleClassifier(LinearClassifier):
+    """A linear rule learned from a dense array in memory.
+
+    A subclass implements `_learn`, which sets the fitted attributes that are its own
+    and returns the rule, and may implement `_check_parameters`.
+    """
+
+    _accepts_sparse = False
+
+    def fit(self, X: Any, y: npt.ArrayLike) -> Self:
+        """Fit the rule.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training data.
+        y : array-like of shape (n_samples,)
+            Class labels.
+
+        Returns
+        -------
+        self : object
+            Fitted estimator.
+        """
+        self._check_parameters()
+        X, classes, codes, moments = self._read(X, y)
+        rule = self._learn(X, codes, moments)
+        self.classes_, self.coef_, self.intercept_ = classes, rule.coef, rule.intercept
+        return self
+
+    def _check_parameters(self) -> None:
+        """Raise a ValueError for a parameter that is out of range."""
+
+    def _learn(self, X: Any, codes: IntArray, moments: ClassMoments) -> LinearRule:
+        """The rule, from checked samples, the codes of their classes and moments."""
+        raise NotImplementedError
