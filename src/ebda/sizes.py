@@ -50,6 +50,9 @@ class Sizes:
         Variances from which they are grouped to fit their prior.
     binned_values : int
         Values from which they are grouped to fit the prior of the effects.
+    coarse_values : int
+        Values above which a Dirichlet process is first searched for in wider groups,
+        and fitted with a looser default tolerance.
     """
 
     # kernels, moments and posterior
@@ -66,6 +69,7 @@ class Sizes:
     posterior_elements: int = 1 << 18
     grouped_variances: int = 1 << 15
     binned_values: int = 1000
+    coarse_values: int = 100_000
 
 
 sizes = Sizes()
