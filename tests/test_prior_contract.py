@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from io import BytesIO
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,9 @@ from ebda.priors import (
     make_prior,
 )
 from ebda.priors.base import check_values
-from ebda.storage.objects import SCHEMAS
+from ebda.storage.arrays import decode
+from ebda.storage.fields import Reader, Writer
+from ebda.storage.objects import SCHEMAS, decode_object, encode_object, schema_of
 
 TRUTH = DiscretePrior([-3.0, 0.0, 4.0], [0.05, 0.9, 0.05])
 
@@ -362,3 +365,31 @@ def test_fixed_needs_its_prior() -> None:
         FixedPrior().fit([1.0])
     with pytest.raises(TypeError, match="must be given"):
         EBClassifier(prior="fixed").fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
+
+
+# In a model file
+
+
+def stored(value: Any, names: tuple[str, ...], **former: str) -> Any:
+    """An object as it comes out of a file, where fields may have a former name."""
+    schema, writer = schema_of(value), Writer()
+    assert schema is not None
+    entry = encode_object(value, schema, writer, "it")
+    for name, old in former.items():
+        entry["fields"][old] = entry["fields"].pop(name)
+    arrays = [decode(what, BytesIO(data), 0) for what, data in writer.parts]
+    return decode_object(entry, names, Reader(arrays), {}, "it")
+
+
+def test_families_and_posteriors_can_be_stored(family: Any) -> None:
+    z = np.random.default_rng(2).normal(size=200)
+    family.fit(z)
+    again = stored(family, STORED_FAMILIES)
+    assert again.get_params().keys() == family.get_params().keys()
+    want = family.prior_.posterior(z)
+    for got in (again.prior_.posterior(z), stored(want, STORED_POSTERIORS)):
+        for name in ("mean", "prob_zero", "sd", "lfsr"):
+            np.testing.assert_array_equal(getattr(got, name), getattr(want, name))
+    if isinstance(family, Kernel):  # as the first files have it
+        got = stored(want, STORED_POSTERIORS, curvature="bend")
+        np.testing.assert_array_equal(got.sd, want.sd)

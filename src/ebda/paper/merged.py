@@ -7,11 +7,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ebda.priors import DirichletProcess, DiscretePrior, make_prior
-from ebda.priors.base import PriorFamily
+from ebda.priors import (
+    BasePriorEstimator,
+    DirichletProcess,
+    DiscretePrior,
+    make_prior,
+)
 
 
-class SmallAtomsMerged(PriorFamily):
+class SmallAtomsMerged(BasePriorEstimator):
     """A discrete prior whose atoms below a size are moved to zero after the fit.
 
     The default inference of :class:`~ebda.priors.DirichletProcess` needs no such
