@@ -27,9 +27,6 @@ from ebda.storage.objects import register
 __all__ = [
     "NPMLE",
     "PRIORS",
-    "STORED_FAMILIES",
-    "STORED_POSTERIORS",
-    "STORED_PRIORS",
     "BasePriorEstimator",
     "DirichletProcess",
     "DiscretePrior",

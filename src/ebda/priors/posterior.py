@@ -133,9 +133,10 @@ class DiscretePosterior:
     @property
     def sd(self) -> FloatArray:
         if self.is_tabulated:
-            square = self._square_table.at(self.z)
-            square -= self.mean**2
-            return np.sqrt(np.maximum(square, 0.0, out=square), out=square)
+            variance = self._square_table.at(self.z)
+            variance -= self.mean**2
+            np.maximum(variance, 0.0, out=variance)
+            return np.sqrt(variance, out=variance)
         return self._sd
 
     @cached_property
@@ -162,7 +163,8 @@ class DiscretePosterior:
     def lfsr(self) -> FloatArray:
         signs = np.stack([self.atoms <= 0, self.atoms >= 0]).astype(np.float64)
         not_positive, not_negative = self._summarise(lambda w: signs @ w, 2)
-        return np.minimum(np.minimum(not_positive, not_negative), 1.0)
+        smaller: FloatArray = np.minimum(not_positive, not_negative)
+        return np.minimum(smaller, 1.0)
 
     def interval(self, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
         """Ends of the equal-tailed credible interval: quantiles of the posterior.

@@ -20,7 +20,7 @@ _MERGE_REACHES = ((1,), (2, 3))
 # Steps after which a birth must have raised the bound.
 _BIRTH_STEPS = 30
 # A birth is not tried if the likelihood gains less than what the bound must gain,
-# divided by this. Of the births that succeeded, none gained less than 0.9 of it.
+# divided by this. In births that succeeded it never gained less than 0.9 times that.
 _HOPELESS = 3.0
 # Effects, in standard errors, that an atom close to zero may stand for.
 _SPLIT_EFFECTS = (0.5, 1.0, 2.0)
