@@ -21,7 +21,6 @@ from ebda import EBClassifier
 from ebda.kernels import compiled
 from ebda.kernels.threads import allow_threads
 from ebda.moments.classwise import ClassMoments, class_moments
-from ebda.priors.cells import group
 
 assert importlib.util.find_spec("numba"), "these tests need the extra ebda[fast]"
 
@@ -286,31 +285,6 @@ def test_a_fit_with_loops_has_the_bits_of_one_without(
     np.testing.assert_array_equal(got.predict_proba(X), want.predict_proba(X))
 
 
-@given(
-    z=st.lists(st.floats(-1e4, 1e4) | st.floats(-12, 12), min_size=1, max_size=40),
-    seed=st.integers(0, 9),
-)
-def test_cells_are_the_same_in_any_order_with_or_without_loops(
-    z: list[float], seed: int
-) -> None:
-    values = np.array(z)
-    scale = np.broadcast_to(1.0, values.shape)
-    with pytest.MonkeyPatch.context() as patch:
-        use_for_any_size(patch)
-        loops = group(np.random.default_rng(seed).permutation(values), scale)
-        patch.setattr(compiled, "LONG", 1000)
-        plain = group(values, scale)
-    for name in ("value", "count", "precision", "within"):
-        np.testing.assert_array_equal(
-            getattr(loops, name), getattr(plain, name), err_msg=name
-        )
-    assert plain.count.sum() == len(values)
-    assert (np.diff(plain.value) > 0).all()
-    np.testing.assert_allclose(
-        plain.count @ plain.value, values.sum(), rtol=1e-6, atol=1e-5
-    )
-
-
 def test_the_plain_functions_are_the_loops(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is compiled, run by the interpreter: every line of it."""
     X, y = awkward(2)
@@ -346,34 +320,3 @@ def test_loops_that_cannot_be_kept_are_compiled_all_the_same(
         assert compiled.loop(ebda.kernels.loops.shrink) is ebda.kernels.loops.shrink
     finally:
         compiled.loop.cache_clear()
-
-
-@pytest.mark.parametrize("loaded", [True, False])
-def test_values_that_moved_after_the_table_was_made_stay_inside(
-    loaded: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    use_for_any_size(monkeypatch)
-    monkeypatch.setattr(compiled._use, "loaded", loaded)
-    monkeypatch.setattr(compiled._use, "refused", not loaded)
-    z = np.linspace(-3, 3, 2000)
-    prior = ebda.priors.DiscretePrior([0.0, 2.0], [0.5, 0.5])
-    want = prior.posterior(z.copy()).mean
-    posterior = prior.posterior(z)
-    z *= 1e9
-    got = posterior.mean
-    np.testing.assert_allclose(got[[0, -1]], want[[0, -1]], atol=0.05)
-    assert np.isfinite(got).all()
-
-
-@given(
-    st.lists(st.floats(width=64), min_size=1, max_size=30),
-)
-def test_ends_are_those_of_numpy(values: list[float]) -> None:
-    z = np.array(values)
-    with pytest.MonkeyPatch.context() as patch:
-        use_for_any_size(patch)
-        got = ebda.kernels.tabulated.ends(z)
-        patch.setattr(compiled, "LONG", 1000)
-        want = ebda.kernels.tabulated.ends(z)
-    np.testing.assert_array_equal(got, want)
-    np.testing.assert_array_equal(want, (z.min(), z.max()))

@@ -14,9 +14,8 @@ from scipy.special import betaln
 from scipy.stats import norm
 from sklearn.exceptions import ConvergenceWarning
 
-from ebda.priors import DirichletProcess, DiscretePrior, cells
+from ebda.priors import DirichletProcess, DiscretePrior
 from ebda.priors.cells import Cells, each_value, group
-from ebda.priors.dp import converged as converged_module
 from ebda.priors.dp.ascent import order_by_size
 from ebda.priors.dp.converged import start_atoms
 from ebda.priors.dp.evidence import log_evidence
@@ -27,6 +26,7 @@ from ebda.priors.dp.variational import (
     components,
     evaluate,
 )
+from ebda.sizes import override
 
 CASES = json.loads(
     (Path(__file__).parent / "reference" / "dp_variational.json").read_text()
@@ -309,13 +309,13 @@ EFFECTS = {
 @pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize("effects", sorted(EFFECTS))
 def test_binning_changes_posterior_means_by_less_than_a_thousandth(
-    effects: str, seed: int, monkeypatch: pytest.MonkeyPatch
+    effects: str, seed: int
 ) -> None:
     rng = np.random.default_rng(seed)
     z = EFFECTS[effects](rng, 10_000) + rng.normal(size=10_000)
     binned = DirichletProcess().fit(z)
-    monkeypatch.setattr(cells, "_MIN_BINNED", len(z) + 1)
-    exact = DirichletProcess().fit(z)
+    with override(binned_values=len(z) + 1):
+        exact = DirichletProcess().fit(z)
     difference = binned.prior_.posterior(z).mean - exact.prior_.posterior(z).mean
     assert 0 < np.abs(difference).max() < 1e-3
     # phi is held equal within a cell, so the binned bound is still a lower bound.
@@ -570,9 +570,7 @@ def test_wider_cells_keep_the_sums() -> None:
 
 
 @pytest.mark.parametrize("effects", ["two", "normal", "weak"])
-def test_a_first_look_at_wider_cells_ends_as_high(
-    effects: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_first_search_in_wider_cells_ends_as_high(effects: str) -> None:
     rng = np.random.default_rng(2)
     eta = {
         "two": np.repeat([0.0, 3.0], [29_000, 1_000]),
@@ -581,8 +579,8 @@ def test_a_first_look_at_wider_cells_ends_as_high(
     }[effects]
     z = eta + rng.normal(size=len(eta))
     want = DirichletProcess().fit(z)
-    monkeypatch.setattr(converged_module, "MANY", 1_000)
-    got = DirichletProcess().fit(z)
+    with override(coarse_values=1_000):
+        got = DirichletProcess(tol=1e-12).fit(z)
     assert got.n_iter_ != want.n_iter_  # by another way
     assert (np.diff(got.lower_bounds_) > -1e-6).all()
     assert got.lower_bound_ > want.lower_bound_ - 0.5

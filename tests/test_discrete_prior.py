@@ -11,12 +11,12 @@ from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-import ebda.priors.posterior
 from ebda.priors import DiscretePrior
+from ebda.sizes import override, sizes
 
 SUMMARIES = ("mean", "prob_zero", "sd", "lfsr")
 PRIOR = DiscretePrior([-3.0, 0.0, 0.5, 4.0], [0.1, 0.6, 0.2, 0.1])
@@ -198,9 +198,7 @@ def test_a_single_atom_is_certain(atom: float) -> None:
 
 
 @pytest.mark.parametrize("elements", [1, 9, 4 * 7])
-def test_blocks_of_any_size_agree(
-    elements: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_blocks_of_any_size_agree(elements: int) -> None:
     z = np.linspace(-8.0, 8.0, 45).reshape(9, 5)
     scale = np.linspace(0.5, 3.0, 45).reshape(9, 5)
 
@@ -210,12 +208,12 @@ def test_blocks_of_any_size_agree(
         return np.stack([*summaries, *posterior.interval(), PRIOR.logpdf(z, scale)])
 
     want = everything()
-    monkeypatch.setattr(ebda.priors.posterior, "_BLOCK_ELEMENTS", elements)
-    np.testing.assert_allclose(everything(), want, rtol=1e-13, atol=1e-15)
+    with override(posterior_elements=elements):
+        np.testing.assert_allclose(everything(), want, rtol=1e-13, atol=1e-15)
 
 
 def test_more_values_than_a_default_block() -> None:
-    n = ebda.priors.posterior._BLOCK_ELEMENTS // 2 + 3
+    n = sizes.posterior_elements // 2 + 3
     z = np.linspace(-5.0, 5.0, n)
     prior = DiscretePrior([-1.0, 1.0], [1.0, 1.0])
     np.testing.assert_allclose(prior.posterior(z).mean, np.tanh(z), rtol=1e-9)
@@ -350,7 +348,6 @@ def priors(bound: float = 20.0) -> st.SearchStrategy[DiscretePrior]:
     )
 
 
-@settings(max_examples=50, deadline=None)
 @given(
     prior=priors(), z=st.floats(-1e6, 1e6) | st.floats(-25, 25), s=st.floats(0.05, 50)
 )
@@ -368,7 +365,6 @@ def test_any_posterior_agrees_with_fifty_digits(
     assert prior.logpdf(z, s) == pytest.approx(want.logpdf, rel=1e-12, abs=1e-12)
 
 
-@settings(max_examples=50, deadline=None)
 @given(
     prior=priors(),
     z=st.lists(st.floats(-1e6, 1e6) | st.floats(-25, 25), min_size=2, max_size=9),
@@ -393,7 +389,6 @@ def test_summaries_stay_in_range_and_the_mean_rises_with_z(
     assert np.isin(np.stack([lower, upper]), prior.atoms).all()
 
 
-@settings(max_examples=30, deadline=None)
 @given(prior=priors(), s=st.floats(0.5, 3.0))
 def test_posteriors_average_to_the_prior(prior: DiscretePrior, s: float) -> None:
     z = np.arange(-60.0, 60.0, 0.05)  # the trapezium rule is exact to rounding here
@@ -406,7 +401,6 @@ def test_posteriors_average_to_the_prior(prior: DiscretePrior, s: float) -> None
     assert mass @ (got.mean**2 + got.sd**2) == pytest.approx(second, rel=1e-9, abs=1e-9)
 
 
-@settings(max_examples=50, deadline=None)
 @given(prior=priors(bound=6.0), z=st.floats(-9, 9), s=st.floats(0.5, 3.0))
 def test_the_mean_is_the_formula_of_tweedie(
     prior: DiscretePrior, z: float, s: float

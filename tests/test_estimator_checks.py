@@ -42,7 +42,7 @@ def test_scikit_learn_accepts_the_classifier(estimator: Any, check: Any) -> None
 
 
 @pytest.mark.parametrize(
-    "estimator", [NormalMeans(), *(family() for family in PRIORS.values())]
+    "estimator", [NormalMeans(), *(family.estimator() for family in PRIORS.values())]
 )
 def test_scikit_learn_accepts_estimators_of_vectors(estimator: Any) -> None:
     """For vectors scikit-learn has but few checks, and says so.

@@ -59,6 +59,7 @@ NUMERICAL = {"numpy", "scipy"}
 ESTIMATOR_SHELLS = {
     "priors/__init__.py": {"sklearn"},
     "priors/base.py": {"sklearn"},
+    "priors/check.py": {"sklearn"},
     "priors/dp/dirichlet_process.py": {"sklearn"},
     "priors/npmle.py": {"sklearn"},
     "jobs.py": {"joblib"},

@@ -26,12 +26,14 @@ from ebda import EBClassifier, NormalMeans, baselines
 from ebda.evaluation import Evaluation, cross_validate
 from ebda.modelfile import VERSION, container
 from ebda.storage.objects import SCHEMAS
-from ebda.modelfile.schemas import FAMILIES, MODELS
+from ebda.modelfile.schemas import MODELS
 from ebda.paper import classifier
 from ebda.plotting import plot_fit
 from ebda.priors import (
     NPMLE,
     PRIORS,
+    STORED_FAMILIES,
+    BasePriorEstimator,
     DirichletProcess,
     DiscretePrior,
     FixedPrior,
@@ -39,7 +41,6 @@ from ebda.priors import (
     PointLaplacePrior,
     PointNormalPrior,
 )
-from ebda.priors.base import PriorFamily
 
 FIXTURES = Path(__file__).parent / "data"
 P = 30
@@ -75,7 +76,7 @@ def assert_same(a: Any, b: Any, where: str = "model") -> None:
         for field in fields(a):
             name = field.name
             assert_same(getattr(a, name), getattr(b, name), f"{where}.{name}")
-    elif isinstance(a, PriorFamily):
+    elif isinstance(a, BasePriorEstimator):
         assert_same(vars(a), vars(b), where)
     elif isinstance(a, dict):
         left_out = {"batches_", "samples_"}
@@ -246,7 +247,7 @@ def test_normal_means_come_back_whole(prior: str, tmp_path: Path) -> None:
 
 def test_every_model_and_prior_of_the_package_has_a_schema() -> None:
     """A new prior or baseline is not forgotten here."""
-    assert set(FAMILIES) == {family.__name__ for family in PRIORS.values()}
+    assert set(STORED_FAMILIES) == {f.estimator.__name__ for f in PRIORS.values()}
     assert set(MODELS) == {"EBClassifier", "NormalMeans", *baselines.__all__}
 
 
@@ -348,7 +349,7 @@ def test_the_state_of_a_generator_is_given_up_with_a_word(
     assert_same(means.predict([1.0]), again.predict([1.0]))
 
 
-class OwnPrior(PriorFamily):
+class OwnPrior(BasePriorEstimator):
     """A prior that no file knows."""
 
     def fit(self, z: Any, scale: Any = 1.0) -> OwnPrior:

@@ -9,19 +9,19 @@ from scipy import stats
 from ebda.priors.null import Null, empirical_null
 
 
-@pytest.mark.parametrize("place", [-0.5, 0.0, 0.2])
-@pytest.mark.parametrize("width", [1.1, 1.6])
-def test_place_and_width_are_recovered_in_spite_of_effects(
-    place: float, width: float
+@pytest.mark.parametrize("loc", [-0.5, 0.0, 0.2])
+@pytest.mark.parametrize("scale", [1.1, 1.6])
+def test_location_and_scale_are_recovered_in_spite_of_effects(
+    loc: float, scale: float
 ) -> None:
     rng = np.random.default_rng(0)
-    z = place + width * rng.normal(size=(1, 20_000))
+    z = loc + scale * rng.normal(size=(1, 20_000))
     z[0, :100] += 6.0
     z[0, 100:200] -= 6.0
     null = empirical_null(z)
     assert null is not None
-    assert null.loc == pytest.approx(place, abs=0.04)
-    assert null.scale == pytest.approx(width, rel=0.04)
+    assert null.loc == pytest.approx(loc, abs=0.04)
+    assert null.scale == pytest.approx(scale, rel=0.04)
     standard = null.standardise(z)
     assert abs(np.median(standard)) < 0.02
     assert stats.median_abs_deviation(standard[0], scale="normal") == pytest.approx(
@@ -29,7 +29,7 @@ def test_place_and_width_are_recovered_in_spite_of_effects(
     )
 
 
-def test_place_and_width_are_median_and_scaled_median_deviation() -> None:
+def test_location_and_scale_are_median_and_scaled_median_deviation() -> None:
     z = 0.4 + 1.5 * np.random.default_rng(1).standard_t(5, size=(2, 3000))
     null = empirical_null(z)
     assert null is not None
@@ -45,14 +45,14 @@ def test_theory_is_left_alone_where_it_holds(p: int) -> None:
     assert sum(found) >= 95
 
 
-@pytest.mark.parametrize("width", [0.0, 0.3, 0.9])
-def test_the_null_is_never_narrower_than_in_theory(width: float) -> None:
-    z = width * np.random.default_rng(2).normal(size=(1, 5000))
+@pytest.mark.parametrize("scale", [0.0, 0.3, 0.9])
+def test_the_null_is_never_narrower_than_in_theory(scale: float) -> None:
+    z = scale * np.random.default_rng(2).normal(size=(1, 5000))
     assert empirical_null(z) is None
     moved = empirical_null(z + 0.5)
     assert moved is not None
-    assert moved.place == pytest.approx(0.5, abs=0.05)
-    assert moved.width == 1.0
+    assert moved.loc == pytest.approx(0.5, abs=0.05)
+    assert moved.scale == 1.0
 
 
 def test_a_small_shift_counts_only_with_many_values() -> None:
@@ -78,8 +78,8 @@ def test_each_contrast_has_its_own_null() -> None:
     for row in range(1, 3):
         alone = empirical_null(z[[row]])
         assert alone is not None
-        np.testing.assert_array_equal(alone.place[0], null.loc[row])
-        np.testing.assert_array_equal(alone.width[0], null.scale[row])
+        np.testing.assert_array_equal(alone.loc[0], null.loc[row])
+        np.testing.assert_array_equal(alone.scale[0], null.scale[row])
     np.testing.assert_array_equal(null.standardise(z)[0], z[0])
 
 

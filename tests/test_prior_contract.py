@@ -1,153 +1,314 @@
-"""What every prior family must do, for each name of the registry."""
+"""What every prior family must do, and what the check of it finds."""
 
 from __future__ import annotations
 
-import pickle
+import copy
+from collections.abc import Callable
+from io import BytesIO
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
-from sklearn.base import clone
+from scipy.stats import norm
 
 from ebda import EBClassifier, NormalMeans
-from ebda.priors import PRIORS, DiscretePrior, FixedPrior, Kernel, make_prior
+from ebda.priors import (
+    PRIORS,
+    STORED_FAMILIES,
+    STORED_POSTERIORS,
+    STORED_PRIORS,
+    BasePriorEstimator,
+    DirichletProcess,
+    DiscretePrior,
+    FixedPrior,
+    Kernel,
+    PriorFamily,
+    check_prior,
+    make_prior,
+)
+from ebda.priors.base import check_values
+from ebda.storage.arrays import decode
+from ebda.storage.fields import Reader, Writer
+from ebda.storage.objects import SCHEMAS, decode_object, encode_object, schema_of
 
-FAMILIES = sorted(PRIORS)
+TRUTH = DiscretePrior([-3.0, 0.0, 4.0], [0.05, 0.9, 0.05])
 
 
-@pytest.fixture(params=FAMILIES)
+@pytest.fixture(params=sorted(PRIORS))
 def family(request: pytest.FixtureRequest) -> Any:
-    if request.param == "fixed":
-        return FixedPrior(DiscretePrior([-3.0, 0.0, 4.0], [0.05, 0.9, 0.05]))
+    if not PRIORS[request.param].is_estimated:
+        return FixedPrior(TRUTH)
     return make_prior(request.param, random_state=0)
 
 
-@pytest.fixture(scope="module")
-def z() -> np.ndarray:
-    rng = np.random.default_rng(0)
-    return rng.normal(size=1500) + np.repeat([0.0, 4.0, -3.0], [1350, 75, 75])
+def test_every_family_keeps_the_contract(family: Any) -> None:
+    # A kernel estimate of the density need not be that of any prior.
+    check_prior(family, monotone=not isinstance(family, Kernel))
 
 
-def test_fit_returns_itself_and_sets_the_prior(family: Any, z: np.ndarray) -> None:
-    assert family.fit(z) is family
-    assert callable(family.prior_.posterior)
-    assert callable(family.prior_.logpdf)
-
-
-def test_parameters_are_only_stored(family: Any, z: np.ndarray) -> None:
-    before = family.get_params()
-    copy = clone(family)
-    family.fit(z)
-    assert family.get_params().keys() == before.keys()
-    assert all(family.get_params()[key] is before[key] for key in before)
-    assert not hasattr(copy, "prior_")
-
-
-def test_fit_is_deterministic_and_can_be_repeated(family: Any, z: np.ndarray) -> None:
-    first = family.fit(z).prior_.posterior(z).mean
-    np.testing.assert_array_equal(first, family.fit(z).prior_.posterior(z).mean)
-    np.testing.assert_array_equal(first, clone(family).fit(z).prior_.posterior(z).mean)
-
-
-def test_posterior_summaries_are_consistent(family: Any, z: np.ndarray) -> None:
-    posterior = family.fit(z).prior_.posterior(z)
-    for name in ("mean", "prob_zero", "sd", "lfsr"):
-        values = getattr(posterior, name)
-        assert values.shape == z.shape
-        assert np.isfinite(values).all()
-    assert ((posterior.prob_zero >= 0) & (posterior.prob_zero <= 1)).all()
-    assert (posterior.sd >= 0).all()
-    assert ((posterior.lfsr >= 0) & (posterior.lfsr <= 1)).all()
-    assert (posterior.lfsr >= posterior.prob_zero - 1e-12).all()
-    lower, upper = posterior.interval(0.9)
-    assert (lower <= upper).all()
-    wide_lower, wide_upper = posterior.interval(0.99)
-    assert (wide_lower <= lower).all()
-    assert (wide_upper >= upper).all()
-
-
-def test_posterior_mean_rises_with_z(family: Any, z: np.ndarray) -> None:
-    if isinstance(family, Kernel):
-        pytest.skip("a kernel estimate of the density need not be that of any prior")
-    grid = np.linspace(-8, 8, 801)
-    mean = family.fit(z).prior_.posterior(grid).mean
-    assert (np.diff(mean) >= -1e-9).all()
-
-
-def test_posterior_mean_obeys_tweedie(family: Any, z: np.ndarray) -> None:
-    """E(eta | z) = z + d/dz log f(z) for every prior, with unit noise."""
-    prior = family.fit(z).prior_
-    grid, step = np.linspace(-5, 6, 111), 1e-5
-    slope = (prior.logpdf(grid + step) - prior.logpdf(grid - step)) / (2 * step)
-    np.testing.assert_allclose(prior.posterior(grid).mean, grid + slope, atol=1e-5)
-
-
-def test_marginal_density_integrates_to_one(family: Any, z: np.ndarray) -> None:
-    # Wide enough for a slab with exponential tails.
-    grid = np.linspace(-150, 150, 60_001)
-    density = np.exp(family.fit(z).prior_.logpdf(grid))
-    assert density.sum() * (grid[1] - grid[0]) == pytest.approx(1, abs=1e-6)
-
-
-def test_extreme_values_stay_finite(family: Any, z: np.ndarray) -> None:
-    posterior = family.fit(z).prior_.posterior(np.array([-1e6, 1e6]))
-    assert np.isfinite(posterior.mean).all()
-    assert np.isfinite(posterior.sd).all()
-    assert (posterior.prob_zero == 0).all()
-
-
-def test_shrinks_the_error_below_that_of_the_data(family: Any, z: np.ndarray) -> None:
-    eta = np.repeat([0.0, 4.0, -3.0], [1350, 75, 75])
-    mean = family.fit(z).prior_.posterior(z).mean
-    assert np.mean((mean - eta) ** 2) < 0.5 * np.mean((z - eta) ** 2)
-
-
-def test_takes_a_scale_for_each_value(family: Any, z: np.ndarray) -> None:
-    scale = np.linspace(0.5, 2, len(z))
-    posterior = family.fit(z, scale).prior_.posterior(z, scale)
-    assert np.isfinite(posterior.mean).all()
-
-
-def test_shape_of_the_values_does_not_matter(family: Any, z: np.ndarray) -> None:
-    flat = family.fit(z).prior_.posterior(1.5).mean
-    assert flat == family.fit(z.reshape(3, -1)).prior_.posterior(1.5).mean
-
-
-def test_survives_pickle(family: Any, z: np.ndarray) -> None:
-    family.fit(z)
-    copy = pickle.loads(pickle.dumps(family))
-    np.testing.assert_array_equal(
-        copy.prior_.posterior(z).mean, family.prior_.posterior(z).mean
-    )
-
-
-def test_works_in_the_estimators(family: Any, z: np.ndarray) -> None:
+def test_works_in_the_estimators(family: Any) -> None:
     rng = np.random.default_rng(1)
     X = rng.normal(size=(20, 50))
     X[10:, :10] += 3
     y = np.repeat([0, 1], 10)
     assert EBClassifier(prior=family).fit(X, y).score(X, y) == 1
+    z = rng.normal(size=1500) + np.repeat([0.0, 4.0, -3.0], [1350, 75, 75])
     assert np.isfinite(NormalMeans(prior=family).fit(z).posterior_mean_).all()
 
 
+# What the check finds
+
+
+class Broken(BasePriorEstimator):
+    """Right but for what a subclass changes: of the prior, or of its posterior."""
+
+    def fit(self, z: npt.ArrayLike, scale: npt.ArrayLike = 1.0) -> Any:
+        check_values(z, scale)
+        self.prior_ = Changed(copy.copy(self))
+        return self
+
+    def posterior(self, posterior: Any) -> dict[str, Any]:
+        return {}
+
+    def logpdf(self, z: np.ndarray, log_density: np.ndarray) -> np.ndarray:
+        return log_density
+
+
+class Changed:
+    def __init__(self, broken: Broken) -> None:
+        self.broken = broken
+
+    def posterior(self, z: npt.ArrayLike, scale: npt.ArrayLike = 1.0) -> Any:
+        posterior = TRUTH.posterior(z, scale)
+        return ChangedPosterior(posterior, self.broken.posterior(posterior))
+
+    def logpdf(self, z: npt.ArrayLike, scale: npt.ArrayLike = 1.0) -> Any:
+        return self.broken.logpdf(np.asarray(z), TRUTH.logpdf(z, scale))
+
+
+class ChangedPosterior:
+    def __init__(self, posterior: Any, changes: dict[str, Any]) -> None:
+        self._posterior, self._changes = posterior, changes
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return self._changes.get(name, getattr(self._posterior, name))
+
+
+class NotItself(Broken):
+    def fit(self, z: Any, scale: Any = 1.0) -> Any:
+        return Broken().fit(z, scale)
+
+
+class ChangesParameters(Broken):
+    def __init__(self, width: float = 1.0) -> None:
+        self.width = width
+
+    def fit(self, z: Any, scale: Any = 1.0) -> Any:
+        self.width = 2.0
+        return super().fit(z, scale)
+
+
+class FittedWhenMade(Broken):
+    def __init__(self) -> None:
+        self.prior_ = TRUTH
+
+
+class WritesIntoValues(Broken):
+    def fit(self, z: Any, scale: Any = 1.0) -> Any:
+        super().fit(z, scale)
+        if isinstance(z, np.ndarray) and z.flags.writeable and z.size:
+            z.flat[0] = 0.0
+        return self
+
+
+class WithoutDensity(Broken):
+    def fit(self, z: Any, scale: Any = 1.0) -> Any:
+        check_values(z, scale)
+        self.prior_ = type("", (), {"posterior": TRUTH.posterior})()
+        return self
+
+
+class KeepsTheValues(Broken):
+    """The prior sees what happens to the array that it was fitted to."""
+
+    def fit(self, z: Any, scale: Any = 1.0) -> Any:
+        self.values_ = z
+        return super().fit(z, scale)
+
+    def posterior(self, posterior: Any) -> dict[str, Any]:
+        return {"mean": posterior.mean + np.ravel(self.values_)[0]}
+
+
+class FromTheLastFit(Broken):
+    def fit(self, z: Any, scale: Any = 1.0) -> Any:
+        check_values(z, scale)
+        self.fits_ = getattr(self, "fits_", 0) + 1
+        self.prior_ = Changed(self)
+        return self
+
+    def posterior(self, posterior: Any) -> dict[str, Any]:
+        return {"mean": posterior.mean * (1 + 1e-9 * self.fits_)}
+
+
+class Random(Broken):
+    def fit(self, z: Any, scale: Any = 1.0) -> Any:
+        self.shift_ = 1e-9 * np.random.default_rng().normal()
+        return super().fit(z, scale)
+
+    def posterior(self, posterior: Any) -> dict[str, Any]:
+        return {"mean": posterior.mean + self.shift_}
+
+
+class ByTheOrder(Broken):
+    def fit(self, z: Any, scale: Any = 1.0) -> Any:
+        self.shift_ = 1e-3 * np.ravel([*np.ravel(z), 0.0])[0]
+        return super().fit(z, scale)
+
+    def posterior(self, posterior: Any) -> dict[str, Any]:
+        return {"mean": posterior.mean + self.shift_}
+
+
+class ByTheShape(ByTheOrder):
+    def fit(self, z: Any, scale: Any = 1.0) -> Any:
+        self.shift_ = 1e-3 * np.ndim(z)
+        return Broken.fit(self, z, scale)
+
+
+class NegativeProbabilities(Broken):
+    def posterior(self, posterior: Any) -> dict[str, Any]:
+        return {"prob_zero": posterior.prob_zero - 0.1}
+
+
+class SmallSignRates(Broken):
+    def posterior(self, posterior: Any) -> dict[str, Any]:
+        return {"lfsr": posterior.lfsr * 0.5}
+
+
+class LargeSignRates(Broken):
+    def posterior(self, posterior: Any) -> dict[str, Any]:
+        return {"lfsr": np.sqrt(posterior.lfsr)}
+
+
+class Variances(Broken):
+    def posterior(self, posterior: Any) -> dict[str, Any]:
+        return {"sd": 0.01 * posterior.sd**2}
+
+
+def interval(mean: np.ndarray, half: Callable[[float], np.ndarray]) -> Any:
+    def ends(level: float) -> tuple[np.ndarray, np.ndarray]:
+        if not 0 < level < 1:
+            raise ValueError("level must lie between 0 and 1")
+        return mean - half(level), mean + half(level)
+
+    return ends
+
+
+class NarrowerWithTheLevel(Broken):
+    def posterior(self, posterior: Any) -> dict[str, Any]:
+        sd = posterior.sd
+        return {"interval": interval(posterior.mean, lambda level: sd * (1 - level))}
+
+
+class AnyLevel(Broken):
+    def posterior(self, posterior: Any) -> dict[str, Any]:
+        return {
+            "interval": lambda level: posterior.interval(np.clip(level, 0.1, 0.995))
+        }
+
+
+class NoShrinkage(Broken):
+    def posterior(self, posterior: Any) -> dict[str, Any]:
+        z, sd = posterior.z, np.ones(posterior.z.shape)
+        ends = interval(z, lambda level: norm.isf((1 - level) / 2) * sd)
+        return {"mean": z, "sd": sd, "interval": ends}
+
+
+class Flat(Broken):
+    def posterior(self, posterior: Any) -> dict[str, Any]:
+        return {"mean": posterior.mean.ravel()}
+
+
+class TwiceTheDensity(Broken):
+    def logpdf(self, z: np.ndarray, log_density: np.ndarray) -> np.ndarray:
+        return log_density + np.log(2)
+
+
+class OtherDensity(Broken):
+    def logpdf(self, z: np.ndarray, log_density: np.ndarray) -> np.ndarray:
+        return DiscretePrior([0.0], [1.0]).logpdf(z)
+
+
+class UnsureFarOut(Broken):
+    def posterior(self, posterior: Any) -> dict[str, Any]:
+        far = np.abs(posterior.z) > 1e5
+        return {"prob_zero": np.maximum(posterior.prob_zero, far * 1e-3)}
+
+
+class AnyValues(Broken):
+    def fit(self, z: Any, scale: Any = 1.0) -> Any:
+        self.prior_ = Changed(self)
+        return self
+
+
+class VagueErrors(AnyValues):
+    def fit(self, z: Any, scale: Any = 1.0) -> Any:
+        if not np.size(z) or not np.isfinite(z).all():
+            raise ValueError("bad values")
+        return super().fit(z, scale)
+
+
 @pytest.mark.parametrize(
-    ("values", "scale", "message"),
+    ("broken", "message"),
     [
-        ([], 1.0, "no values"),
-        ([0.0, np.nan], 1.0, "NaN at position 1"),
-        ([0.0, np.inf, np.nan], 1.0, "infinity at position 1 and 1 more"),
-        ([0.0, 1.0], 0.0, "scale must be positive"),
-        ([0.0, 1.0], [1.0, -1.0], "scale must be positive and finite; at position 1"),
-        ([0.0, 1e200], 1.0, "position 1 lies more than 1e\\+100 standard errors"),
-        ([0.0, 0.0], [1e-200, 1.0], "scales differ"),
-        ([0.0, 1.0], [1.0, 1.0, 1.0], "does not fit"),
+        (NotItself, "fit does not return the estimator"),
+        (ChangesParameters, "fit changes parameters"),
+        (FittedWhenMade, "there is a prior_ before any fit"),
+        (WritesIntoValues, "fit changes the values"),
+        (WithoutDensity, "prior_ has no method logpdf"),
+        (KeepsTheValues, "a fitted prior changes when the values do"),
+        (FromTheLastFit, "a fitted prior changes .* or with another fit"),
+        (Random, "another fit to the same values gives another result"),
+        (ByTheOrder, "depends on the order of the values"),
+        (ByTheShape, "depends on the shape of the values"),
+        (NegativeProbabilities, "prob_zero is not a probability"),
+        (SmallSignRates, "lfsr is less than prob_zero"),
+        (LargeSignRates, "lfsr is larger than prob_zero allows"),
+        (Variances, "is not that of a distribution with this mean and sd"),
+        (
+            NarrowerWithTheLevel,
+            r"interval\(0.9\) does not contain one of a lower level",
+        ),
+        (AnyLevel, r"interval\(0.0\) raises no ValueError"),
+        (NoShrinkage, "more than half the squared error"),
+        (Flat, r"mean of values of shape \(\) is not finite and of that shape"),
+        (TwiceTheDensity, "the density of logpdf integrates to 2.0"),
+        (OtherDensity, "by Tweedie's formula the mean at z = "),
+        (UnsureFarOut, "prob_zero is not 0 for z = 1e6"),
+        (AnyValues, r"fit\(\[\], 1.0\) raises no ValueError"),
+        (VagueErrors, r"the error of fit\(\[\], 1.0\) does not say 'no values'"),
     ],
 )
-def test_bad_values_are_named(
-    family: Any, values: list[float], scale: Any, message: str
+def test_the_check_says_what_is_broken(
+    broken: type[BasePriorEstimator], message: str
 ) -> None:
-    with pytest.raises(ValueError, match=message):
-        family.fit(values, scale)
+    with pytest.raises(AssertionError, match=f"^{broken.__name__}.*: .*{message}"):
+        check_prior(broken())
+
+
+def test_only_a_sound_family_passes() -> None:
+    check_prior(Broken())
+    with pytest.raises(AssertionError, match="falls with z near z = "):
+        check_prior(Kernel())
+
+
+def test_the_check_changes_nothing() -> None:
+    estimator = DirichletProcess(sigma=3.0)
+    check_prior(estimator)
+    assert estimator.sigma == 3.0
+    assert not hasattr(estimator, "prior_")
 
 
 # The registry
@@ -158,9 +319,38 @@ def test_names_estimators_and_priors_all_make_a_prior() -> None:
     assert make_prior(given).fit([1.0]).prior_ is given
     named = make_prior("dp", n_jobs=2, random_state=1, unknown=3)
     assert named.get_params()["n_jobs"] == 2
-    estimator = PRIORS["dp"](alpha=2.0)
+    estimator = PRIORS["dp"].estimator(alpha=2.0)
     assert make_prior(estimator) is not estimator
     assert make_prior(estimator).get_params() == estimator.get_params()
+
+
+def test_a_name_has_settings_for_classifiers() -> None:
+    assert make_prior("dp").get_params()["tol"] is None
+    assert make_prior("dp", for_classifier=True).get_params()["tol"] == 1e-9
+    assert make_prior("dp", for_classifier=True, tol=0.1).get_params()["tol"] == 0.1
+    given = make_prior(DirichletProcess(tol=0.2), for_classifier=True)
+    assert given.get_params()["tol"] == 0.2
+
+
+def test_entries_say_what_a_family_is() -> None:
+    for name, family in PRIORS.items():
+        assert family.name == name
+        assert family.line
+        assert set(family.classifier_settings) <= set(family.parameters)
+        assert family.is_estimated == (name != "fixed")
+        assert family.estimator.__name__ in STORED_FAMILIES
+    assert {name for name, f in PRIORS.items() if "start" in f.parameters} == {"dp"}
+    for names in (STORED_PRIORS, STORED_POSTERIORS, STORED_FAMILIES):
+        assert len(set(names)) == len(names)
+        assert all(SCHEMAS[name].name == name for name in names)
+
+
+def test_one_line_adds_a_family() -> None:
+    with PRIORS.added(PriorFamily("broken", "a toy", Broken)):
+        assert isinstance(make_prior("broken"), Broken)
+        assert isinstance(NormalMeans(prior="broken").fit([1.0]).prior_, Changed)
+    with pytest.raises(ValueError, match="prior must be one of"):
+        make_prior("broken")
 
 
 def test_unknown_names_are_refused() -> None:
@@ -175,3 +365,31 @@ def test_fixed_needs_its_prior() -> None:
         FixedPrior().fit([1.0])
     with pytest.raises(TypeError, match="must be given"):
         EBClassifier(prior="fixed").fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
+
+
+# In a model file
+
+
+def stored(value: Any, names: tuple[str, ...], **former: str) -> Any:
+    """An object as it comes out of a file, where fields may have a former name."""
+    schema, writer = schema_of(value), Writer()
+    assert schema is not None
+    entry = encode_object(value, schema, writer, "it")
+    for name, old in former.items():
+        entry["fields"][old] = entry["fields"].pop(name)
+    arrays = [decode(what, BytesIO(data), 0) for what, data in writer.parts]
+    return decode_object(entry, names, Reader(arrays), {}, "it")
+
+
+def test_families_and_posteriors_can_be_stored(family: Any) -> None:
+    z = np.random.default_rng(2).normal(size=200)
+    family.fit(z)
+    again = stored(family, STORED_FAMILIES)
+    assert again.get_params().keys() == family.get_params().keys()
+    want = family.prior_.posterior(z)
+    for got in (again.prior_.posterior(z), stored(want, STORED_POSTERIORS)):
+        for name in ("mean", "prob_zero", "sd", "lfsr"):
+            np.testing.assert_array_equal(getattr(got, name), getattr(want, name))
+    if isinstance(family, Kernel):  # as the first files have it
+        got = stored(want, STORED_POSTERIORS, curvature="bend")
+        np.testing.assert_array_equal(got.sd, want.sd)

@@ -20,7 +20,13 @@ from ebda.priors import (
     PointNormal,
     PointNormalPrior,
 )
-from ebda.priors.spike_slab import SpikeSlab, SpikeSlabFamily, cut_moments, slab_weight
+from ebda.priors.spike_slab import (
+    SpikeSlab,
+    SpikeSlabEstimator,
+    slab_weight,
+    truncated_moments,
+)
+from ebda.sizes import override
 
 PRIORS = [
     PointLaplacePrior(0.8, 0.5),
@@ -108,9 +114,9 @@ def test_posterior_equals_quadrature(prior: Any, z: float, scale: float) -> None
 
 def test_moments_of_a_cut_normal_far_out_are_continuous() -> None:
     u = np.array([30 - 1e-9, 30 + 1e-9])
-    for moment in cut_moments(u):
+    for moment in truncated_moments(u):
         assert moment[0] == pytest.approx(moment[1], rel=1e-7)
-    mean, variance = cut_moments(np.array([-1e100, 1e8, 1e100]))
+    mean, variance = truncated_moments(np.array([-1e100, 1e8, 1e100]))
     np.testing.assert_allclose(mean, [1e100, 1e-8, 1e-100])
     np.testing.assert_allclose(variance, [1, 1e-16, 0], atol=1e-30)
 
@@ -255,7 +261,7 @@ def test_priors_are_frozen_and_compare_by_value() -> None:
 # Estimation
 
 
-def draw(family: type[SpikeSlabFamily], n: int, seed: int = 0) -> np.ndarray:
+def draw(family: type[SpikeSlabEstimator], n: int, seed: int = 0) -> np.ndarray:
     """pi0 = 0.8 and a slab with sd 3."""
     rng = np.random.default_rng(seed)
     slab = rng.laplace(scale=3 / np.sqrt(2), size=n)
@@ -269,7 +275,7 @@ def slab_sd(prior: Any) -> float:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_agrees_with_a_general_optimiser(family: type[SpikeSlabFamily]) -> None:
+def test_agrees_with_a_general_optimiser(family: type[SpikeSlabEstimator]) -> None:
     z = draw(family, 2000)
     scale = np.random.default_rng(1).uniform(0.8, 1.25, 2000)
     estimator = family().fit(z, scale)
@@ -288,7 +294,7 @@ def test_agrees_with_a_general_optimiser(family: type[SpikeSlabFamily]) -> None:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_recovers_the_truth(family: type[SpikeSlabFamily]) -> None:
+def test_recovers_the_truth(family: type[SpikeSlabEstimator]) -> None:
     prior = family().fit(draw(family, 100_000)).prior_
     assert prior.pi0 == pytest.approx(0.8, abs=0.01)
     assert slab_sd(prior) == pytest.approx(3, rel=0.03)
@@ -296,12 +302,12 @@ def test_recovers_the_truth(family: type[SpikeSlabFamily]) -> None:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_grouped_values_give_the_same_estimate(
-    family: type[SpikeSlabFamily], monkeypatch: pytest.MonkeyPatch
+    family: type[SpikeSlabEstimator],
 ) -> None:
     z = draw(family, 8000)
     grouped = family().fit(z)
-    monkeypatch.setattr("ebda.priors.cells._MIN_BINNED", 10_000)
-    exact = family().fit(z)
+    with override(binned_values=10_000):
+        exact = family().fit(z)
     assert grouped.prior_.pi0 == pytest.approx(exact.prior_.pi0, abs=1e-4)
     assert slab_sd(grouped.prior_) == pytest.approx(slab_sd(exact.prior_), rel=1e-4)
     assert 0 <= exact.log_likelihood_ - grouped.log_likelihood_ < 1e-3
@@ -320,7 +326,7 @@ def test_weight_meets_its_optimality_condition(ratios: list[float]) -> None:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_degenerate_values(family: type[SpikeSlabFamily]) -> None:
+def test_degenerate_values(family: type[SpikeSlabEstimator]) -> None:
     assert family().fit([0.0]).prior_.pi0 == 1
     assert family().fit(np.zeros(100)).prior_.pi0 == 1
     one = family().fit([5.0]).prior_
@@ -342,7 +348,7 @@ def test_equal_values_have_the_closed_form() -> None:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_order_units_and_signs_do_not_matter(family: type[SpikeSlabFamily]) -> None:
+def test_order_units_and_signs_do_not_matter(family: type[SpikeSlabEstimator]) -> None:
     z = draw(family, 6000)
     scale = np.random.default_rng(3).uniform(0.5, 2, 6000)
     prior = family().fit(z, scale).prior_
@@ -355,7 +361,7 @@ def test_order_units_and_signs_do_not_matter(family: type[SpikeSlabFamily]) -> N
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_large_p_is_quick(family: type[SpikeSlabFamily]) -> None:
+def test_large_p_is_quick(family: type[SpikeSlabEstimator]) -> None:
     z = draw(family, 1_000_000)
     start = time.perf_counter()
     family().fit(z)

@@ -56,6 +56,9 @@ class Sizes:
         rule suits the data, and fitting would take longer than reading the data.
     gram_elements : int
         Values of the Gram matrices whose eigenvalues are computed at a time: 2 MiB.
+    coarse_values : int
+        Values above which a Dirichlet process is first searched for in wider groups,
+        and fitted with a looser default tolerance.
     """
 
     tile_elements: int = 1 << 19
@@ -75,6 +78,7 @@ class Sizes:
     least_compared: int = 1 << 12
     compared_values: int = 1 << 22
     gram_elements: int = 1 << 18
+    coarse_values: int = 100_000
 
 
 sizes = Sizes()

@@ -10,16 +10,29 @@ import numpy.typing as npt
 
 from ebda.kernels import loops
 from ebda.kernels.compiled import for_each_block
+from ebda.kernels.threads import over_blocks
 from ebda.typing import FloatArray
 
 
 class CellSums(NamedTuple):
-    """Sums over the values of each cell, in whole numbers of steps."""
+    """Sums over the values of each cell, in whole numbers of steps.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (size,)
+        Number of values.
+    excess : ndarray of shape (size,)
+        Sum of what they exceed the left end of their cell by.
+    squares : int
+        Sum of the squares of these excesses, over all cells.
+    beyond : ndarray
+        The values that lie in no cell, rounded.
+    """
 
     counts: npt.NDArray[np.int64]
     excess: npt.NDArray[np.int64]
     squares: int
-    n_beyond: int
+    beyond: FloatArray
 
 
 def _cell_sums(
@@ -34,10 +47,10 @@ def _cell_sums(
     whole = z[left:right] * (1 / step)
     np.rint(whole, out=whole)
     x = whole * step
-    beyond = 0
+    n_beyond = 0
     if max(-x.min(), x.max()) > farthest:
         near = np.abs(x) <= farthest
-        beyond = len(x) - int(np.count_nonzero(near))
+        n_beyond = len(x) - int(np.count_nonzero(near))
         x, whole = x[near], whole[near]
     x *= 1 / width
     cell = np.floor(x, out=x)
@@ -47,7 +60,20 @@ def _cell_sums(
     found = np.empty((2, size), dtype=np.int64)
     found[0] = np.bincount(place, minlength=size)
     found[1] = np.bincount(place, whole, size)
-    return found, np.int64(whole @ whole), beyond
+    return found, np.int64(whole @ whole), n_beyond
+
+
+def round_to_steps(z: FloatArray, step: float) -> FloatArray:
+    """Values rounded to whole numbers of steps."""
+    x = z * (1 / step)
+    np.rint(x, out=x)
+    x *= step
+    return x
+
+
+def _values_beyond(z: FloatArray, step: float, farthest: float) -> FloatArray:
+    x = round_to_steps(z[np.abs(z) > farthest - step], step)
+    return x[np.abs(x) > farthest]
 
 
 def cell_sums(
@@ -65,7 +91,7 @@ def cell_sums(
     step, width : float
         Unit of rounding, and width of a cell.
     farthest : float
-        Values beyond this on either side are only counted.
+        Values beyond this on either side lie in no cell.
     size : int
         Number of cells; the middle one begins at zero.
     """
@@ -73,4 +99,9 @@ def cell_sums(
     parts = for_each_block(_cell_sums, loops.cell_sums, len(z), z, *settings)
     counts, excess = reduce(np.add, (found for found, _, _ in parts))
     squares = sum(int(square) for _, square, _ in parts)
-    return CellSums(counts, excess, squares, sum(int(far) for *_, far in parts))
+    beyond = [z[:0]]
+    if any(n_beyond for *_, n_beyond in parts):
+        beyond = over_blocks(
+            lambda block: _values_beyond(z[block], step, farthest), len(z)
+        )
+    return CellSums(counts, excess, squares, np.concatenate(beyond))

@@ -28,15 +28,17 @@ def _ends(
 
 
 def minmax(z: FloatArray) -> tuple[float, float]:
-    """Smallest and largest value of a vector; NaN if there is any.
+    """Smallest and largest value of a vector; both NaN if any value is.
 
     >>> minmax(np.array([3.0, -1.0, 2.0]))
     (-1.0, 3.0)
     """
     z = np.ascontiguousarray(z)
     found = for_each_block(_ends, loops.ends, len(z), z.view(np.int64))
-    parts = np.array(found).view(np.float64)
-    return float(parts[:, 0].min()), float(parts[:, 1].max())
+    low, high = np.array(found).view(np.float64).T
+    both = float(low.min()), float(high.max())
+    # The loop has NaN at one end only, by its sign.
+    return (np.nan, np.nan) if np.isnan(both).any() else both
 
 
 def squares_are_sound(squares: FloatArray) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from ebda.kernels import loops
 from ebda.kernels.compiled import for_each_block
@@ -25,19 +26,45 @@ Smooth = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 
 
 def hermite_coefficients(y: FloatArray, slope: FloatArray) -> FloatArray:
-    """Coefficients of the cubics between nodes, one row per power.
+    """Coefficients of the cubics between neighbouring nodes, the constants first.
 
     Parameters
     ----------
-    y : ndarray of shape (n_nodes,)
-        Values at the nodes.
-    slope : ndarray of shape (n_nodes,)
+    y : ndarray of shape (..., n_nodes)
+        Values at equidistant nodes.
+    slope : ndarray of shape (..., n_nodes)
         Derivatives, times the distance of the nodes.
+
+    Returns
+    -------
+    coefficients : ndarray of shape (4, ..., n_nodes - 1)
     """
     rise = np.diff(y)
-    square = 3 * rise - 2 * slope[:-1] - slope[1:]
-    cube = slope[:-1] + slope[1:] - 2 * rise
-    return np.stack([y[:-1], slope[:-1], square, cube])
+    left, right = slope[..., :-1], slope[..., 1:]
+    square = 3 * rise - 2 * left - right
+    return np.stack([y[..., :-1], left, square, left + right - 2 * rise])
+
+
+def evaluate_cubics(
+    coefficients: FloatArray, cell: npt.NDArray[np.intp], t: FloatArray
+) -> FloatArray:
+    """Values of some of the cubics.
+
+    Parameters
+    ----------
+    coefficients : ndarray of shape (4, n_cubics)
+        See :func:`hermite_coefficients`.
+    cell : ndarray of shape (n,)
+        Which cubic.
+    t : ndarray of shape (n,)
+        Where: 0 is its left node, 1 the right one.
+    """
+    constant, linear, square, cube = coefficients
+    value: FloatArray = cube.take(cell)
+    for lower in (square, linear, constant):
+        value *= t
+        value += lower.take(cell)
+    return value
 
 
 def _cubics(
@@ -54,12 +81,7 @@ def _cubics(
     np.clip(t, 0.0, coefficients.shape[1] - 1.0, out=t)
     cell = t.astype(np.intp)
     t -= cell
-    constant, linear, square, cube = coefficients
-    value = cube.take(cell)
-    for lower in (square, linear, constant):
-        value *= t
-        value += lower.take(cell)
-    out[left:right] = value
+    out[left:right] = evaluate_cubics(coefficients, cell, t)
 
 
 def fits_in_table(scale: float, low: float, high: float) -> bool:
@@ -94,7 +116,7 @@ class Table:
 
     @classmethod
     def of(cls, function: Smooth, scale: float, low: float, high: float) -> Table:
-        """Tabulate a function from `low` to `high`, with nodes `scale` / 128 apart."""
+        """Tabulate a function between two ends, for noise of this scale."""
         step = float(scale / _NODES)
         first = float(np.floor(low / step))
         nodes = (first + np.arange(int(high / step - first) + 3.0)) * step

@@ -27,135 +27,17 @@ from ebda.estimators.normal_means import NormalMeans
 from ebda.evaluation import Evaluation
 from ebda.moments.classwise import ClassMoments
 from ebda.moments.contrasts import Contrasts
-from ebda.priors import (
-    NPMLE,
-    DirichletProcess,
-    DiscretePrior,
-    FixedPrior,
-    Kernel,
-    PointLaplace,
-    PointLaplacePrior,
-    PointNormal,
-    PointNormalPrior,
-)
-from ebda.priors.kernel import KernelPosterior, KernelPrior
-from ebda.priors.posterior import DiscretePosterior
-from ebda.priors.spike_slab import Masses, SpikeSlabPosterior
+from ebda.priors import STORED_FAMILIES, STORED_POSTERIORS
 from ebda.selection.calibration import Calibration
 from ebda.selection.weights import Selection
-from ebda.storage.fields import SQUEEZED, VALUES, Array, Kind, Labels, Names, Scalar
-from ebda.storage.objects import Lengths, Nested, Pairs, Schema, register
+from ebda.storage.fields import SQUEEZED, Array, Kind, Labels, Names, Scalar
+from ebda.storage.objects import Nested, Pairs, Schema, register
 
 _POSITIVE = ("finite", "positive")
 _NOT_NEGATIVE = ("finite", "zero or more")
 _PROBABILITY = ("zero or more", "at most 1")
 _NUMBER = Scalar((float,))
 _COUNT = Scalar((int,), least=0)
-
-
-def _discrete_prior(fields: dict[str, Any]) -> DiscretePrior:
-    # Its own __init__ would divide by the sum of the weights once more.
-    prior = DiscretePrior.__new__(DiscretePrior)
-    prior.__setstate__(fields)
-    return prior
-
-
-# --- priors and posteriors
-
-PRIORS = register(
-    Schema(
-        DiscretePrior,
-        {
-            "atoms": Array(("t",), ("finite", "ascending")),
-            "weights": Array(("t",), ("finite", "positive", "a distribution")),
-        },
-        build=_discrete_prior,
-        is_parameter=True,
-    ),
-    Schema(
-        KernelPrior,
-        {
-            "values": Array(("t",), ("finite", "in order")),
-            "bandwidth": Scalar((float,), least=np.finfo(np.float64).tiny),
-            "exact": Scalar((bool,)),
-        },
-        is_parameter=True,
-    ),
-    Schema(PointNormalPrior, {"pi0": _NUMBER, "tau": _NUMBER}, is_parameter=True),
-    Schema(PointLaplacePrior, {"pi0": _NUMBER, "rate": _NUMBER}, is_parameter=True),
-)
-
-register(
-    Schema(
-        Masses,
-        {
-            "log_zero": Array(("flat",), ("free of NaN",)),
-            "log_sides": Array(("2", "flat"), ("free of NaN",)),
-            "location": Array(("2", "flat")),
-            "sd": Array(("flat",), _POSITIVE),
-        },
-    )
-)
-POSTERIORS = register(
-    Schema(
-        DiscretePosterior,
-        {
-            "z": Array(VALUES),
-            "scale": Array(VALUES, _POSITIVE),
-            "atoms": Array(("t",), ("finite", "ascending")),
-            "log_weights": Array(("t",), ("finite", "zero or less")),
-        },
-    ),
-    Schema(
-        KernelPosterior,
-        {
-            "z": Array(VALUES),
-            "scale": Array(VALUES, _POSITIVE),
-            "slope": Array(VALUES),
-            "curvature": Array(VALUES),
-        },
-    ),
-    Schema(
-        SpikeSlabPosterior,
-        {"shape": Lengths(), "masses": Nested(("Masses",))},
-    ),
-)
-
-
-def _family(family: type[Any], **extra: Kind) -> Schema:
-    """An estimator of a prior: what it found, and how the search for it went."""
-    fields = {"prior_": Nested(PRIORS), **extra}
-    optional = frozenset(fields)
-    return Schema(family, fields, optional, finish=_check_prior, is_parameter=True)
-
-
-def _check_prior(estimator: Any) -> None:
-    if not hasattr(estimator, "prior_"):
-        raise ValueError("there is no fitted prior")
-
-
-_LIKELIHOOD = Scalar((float,), finite=False)
-FAMILIES = register(
-    _family(
-        DirichletProcess,
-        lower_bounds_=Array(("i",), ("free of NaN",)),
-        lower_bound_=_LIKELIHOOD,
-        n_iter_=_COUNT,
-        converged_=Scalar((bool,)),
-    ),
-    _family(
-        NPMLE,
-        grid_=Array(("g",)),
-        duality_gap_=_LIKELIHOOD,
-        log_likelihood_=_LIKELIHOOD,
-        n_iter_=_COUNT,
-        converged_=Scalar((bool,)),
-    ),
-    _family(PointNormal, log_likelihood_=_LIKELIHOOD),
-    _family(PointLaplace, log_likelihood_=_LIKELIHOOD),
-    _family(Kernel),
-    _family(FixedPrior),
-)
 
 
 # --- steps of the fit, and the evaluation
@@ -289,8 +171,8 @@ MODELS = register(
             "n_factors_": _COUNT,
             "calibration_": Nested(("Calibration",)),
             "selection_": Nested(("Selection",)),
-            "prior_estimator_": Nested(FAMILIES),
-            "posterior_": Nested(POSTERIORS, values=("c", "p")),
+            "prior_estimator_": Nested(STORED_FAMILIES),
+            "posterior_": Nested(STORED_POSTERIORS, values=("c", "p")),
         },
         _UNNAMED,
         finish=_finish_classifier,
@@ -298,9 +180,9 @@ MODELS = register(
     Schema(
         NormalMeans,
         {
-            "prior_estimator_": Nested(FAMILIES),
-            "posterior_": Nested(POSTERIORS),
-            "log_likelihood_": _LIKELIHOOD,
+            "prior_estimator_": Nested(STORED_FAMILIES),
+            "posterior_": Nested(STORED_POSTERIORS),
+            "log_likelihood_": Scalar((float,), finite=False),
         },
         finish=_finish_means,
     ),

@@ -22,13 +22,12 @@ from ebda.baselines import (
 from ebda.estimators.classifier import EBClassifier
 from ebda.estimators.linear_classifier import LinearClassifier
 from ebda.moments.classwise import ClassMoments
-from ebda.priors import DirichletProcess, DiscretePrior, make_prior
-from ebda.priors.base import PriorFamily
+from ebda.priors import BasePriorEstimator, DirichletProcess, DiscretePrior, make_prior
 from ebda.rule.linear_rule import LinearRule
 from ebda.typing import IntArray
 
 
-class SmallAtomsMerged(PriorFamily):
+class SmallAtomsMerged(BasePriorEstimator):
     """A discrete prior whose small atoms are moved to zero after the fit.
 
     As the authors do in study 3. The default inference of

@@ -1,35 +1,33 @@
-"""Prior families: each turns z into an estimate of the prior of eta.
+"""Prior families: each estimates the prior of eta from z.
 
-`PRIORS` is the registry that the `prior` parameter of the estimators names. To add a
-family, write one file with a class that honours :mod:`ebda.priors.base`, and name
-it here; the conformance test then runs for it.
+`PRIORS` has one entry per family, a :class:`PriorFamily`; the parameter `prior` of the
+estimators names them. To add a family, write one file with a class that honours
+:mod:`ebda.priors.base` and its entry, and add the entry here. :func:`check_prior` tests
+whether it keeps the contract.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from ebda.priors.base import PriorEstimator
+from ebda.priors import fixed, kernel, laplace, normal, npmle
+from ebda.priors.base import BasePriorEstimator, PriorEstimator, PriorFamily
+from ebda.priors.check import check_prior
 from ebda.priors.discrete import DiscretePrior
+from ebda.priors.dp import dirichlet_process
 from ebda.priors.dp.dirichlet_process import DirichletProcess
 from ebda.priors.fixed import FixedPrior
 from ebda.priors.kernel import Kernel
 from ebda.priors.laplace import PointLaplace, PointLaplacePrior
 from ebda.priors.normal import PointNormal, PointNormalPrior
 from ebda.priors.npmle import NPMLE
-
-PRIORS: dict[str, type[Any]] = {
-    "dp": DirichletProcess,
-    "fixed": FixedPrior,
-    "laplace": PointLaplace,
-    "normal": PointNormal,
-    "kernel": Kernel,
-    "npmle": NPMLE,
-}
+from ebda.registry import Registry
+from ebda.storage.objects import register
 
 __all__ = [
     "NPMLE",
     "PRIORS",
+    "BasePriorEstimator",
     "DirichletProcess",
     "DiscretePrior",
     "FixedPrior",
@@ -39,24 +37,57 @@ __all__ = [
     "PointNormal",
     "PointNormalPrior",
     "PriorEstimator",
+    "PriorFamily",
+    "check_prior",
     "make_prior",
 ]
 
+PRIORS: Registry[PriorFamily] = Registry(
+    "prior",
+    dirichlet_process.FAMILY,
+    fixed.FAMILY,
+    laplace.FAMILY,
+    normal.FAMILY,
+    kernel.FAMILY,
+    npmle.FAMILY,
+)
 
-def make_prior(prior: Any, **defaults: Any) -> PriorEstimator:
+
+def _names(classes: list[type[Any] | None]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(c.__name__ for c in classes if c is not None))
+
+
+# Names of the classes that a model file can hold.
+STORED_PRIORS = _names([family.prior for family in PRIORS.values()])
+STORED_POSTERIORS = _names([family.posterior for family in PRIORS.values()])
+STORED_FAMILIES = register(
+    *(family.schema(STORED_PRIORS) for family in PRIORS.values())
+)
+
+
+def make_prior(
+    prior: Any, for_classifier: bool = False, **defaults: Any
+) -> PriorEstimator:
     """A prior estimator from what a user gives: a name, an estimator, or a prior.
 
     Parameters
     ----------
     prior : str, prior estimator or prior
-        A name makes the family's estimator with those of the `defaults` that it
-        takes. An estimator is cloned, so that the given one is not changed. A
-        prior, such as `DiscretePrior`, is used as it is.
+        A name makes the estimator of that family, with those of the `defaults` that
+        it has parameters for. An estimator is cloned, so that the given one is not
+        changed. A prior, such as `DiscretePrior`, is used as it is.
+    for_classifier : bool
+        Whether a family given by name gets its settings for a classifier, which
+        `defaults` override.
     **defaults
         Parameters such as ``random_state``, for names only.
 
+    Examples
+    --------
     >>> make_prior("dp", n_jobs=2, random_state=0)
     DirichletProcess(n_jobs=2, random_state=0)
+    >>> make_prior("dp", for_classifier=True)
+    DirichletProcess(tol=1e-09)
     >>> make_prior(DiscretePrior([0, 1], [0.5, 0.5]))
     FixedPrior(prior=DiscretePrior(atoms=[0, 1], weights=[0.5, 0.5]))
     """
@@ -68,10 +99,9 @@ def make_prior(prior: Any, **defaults: Any) -> PriorEstimator:
                 f"prior must be one of {sorted(PRIORS)}, a prior estimator or a "
                 f"prior; got {prior!r}"
             )
-        estimator = PRIORS[prior]()
-        known = estimator.get_params()
-        estimator.set_params(**{k: v for k, v in defaults.items() if k in known})
-        return estimator  # type: ignore[no-any-return]
+        family = PRIORS[prior]
+        settings = family.classifier_settings if for_classifier else {}
+        return family.make({**settings, **defaults})
     if callable(getattr(prior, "fit", None)):
         return clone(prior)  # type: ignore[no-any-return]
     return FixedPrior(prior)

@@ -1,24 +1,29 @@
 """The contract of a prior family: a scikit-learn style estimator of G from z.
 
 A family is a class with ``fit(z, scale=1.0)`` that sets ``prior_``, an object with
-``posterior`` and ``logpdf`` (see :class:`ebda.priors.posterior.Prior`). Everything else is
-checked by one conformance test, ``tests/test_prior_contract.py``, which runs for
-every name of the registry in :mod:`ebda.priors`.
+``posterior`` and ``logpdf`` (see :class:`ebda.priors.posterior.Prior`).
+:func:`ebda.priors.check_prior` checks everything else. A family of this package
+declares a :class:`PriorFamily` in its own file.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
-from ebda.kernels.tabulated import ends
-from ebda.priors.posterior import Prior, broadcast_scale, finite_values
+from ebda.kernels.extremes import minmax
+from ebda.priors.posterior import Prior, all_equal, broadcast_scale, finite_values
+from ebda.registry import Entry
+from ebda.storage.fields import Kind
+from ebda.storage.objects import Nested, Schema
 from ebda.typing import FloatArray
 
-# Squares of values this far out are still numbers.
+# Values up to this many standard errors from zero can be squared.
 _FARTHEST = 1e100
 
 
@@ -34,8 +39,12 @@ class PriorEstimator(Protocol):
         """Parameters by name, as scikit-learn's clone needs them."""
 
 
-class PriorFamily(BaseEstimator):
-    """Base of the families: scikit-learn's parameters, and its tag for vectors."""
+class BasePriorEstimator(BaseEstimator):
+    """Base class of the estimators: scikit-learn's parameters, and its tag for vectors.
+
+    Subclasses define ``fit(z, scale=1.0)``, which returns the estimator and sets
+    ``prior_``.
+    """
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -44,31 +53,110 @@ class PriorFamily(BaseEstimator):
         return tags
 
 
+@dataclass(frozen=True)
+class PriorFamily(Entry):
+    """A family of priors: what the parameter `prior` of the estimators can name.
+
+    Parameters
+    ----------
+    name : str
+        The value of that parameter.
+    line : str
+        What it is, in a few words for people.
+    estimator : type
+        Class of the estimator.
+    prior, posterior : type, optional
+        Classes of its ``prior_``, and of the posteriors of that. None where the
+        prior is given, not estimated.
+    classifier_settings : mapping, optional
+        Parameters for a classifier that is given the prior by name.
+    fitted : mapping of str to Kind, optional
+        Fitted attributes that a model file holds besides ``prior_``.
+    """
+
+    estimator: type[BasePriorEstimator]
+    prior: type[Any] | None = None
+    posterior: type[Any] | None = None
+    classifier_settings: Mapping[str, Any] = field(default_factory=dict)
+    fitted: Mapping[str, Kind] = field(default_factory=dict)
+
+    @property
+    def is_estimated(self) -> bool:
+        """Whether the name alone is enough: the prior follows from the values."""
+        return self.prior is not None
+
+    @property
+    def parameters(self) -> list[str]:
+        """Names of the estimator's parameters."""
+        return list(self.estimator().get_params(deep=False))
+
+    def make(self, settings: Mapping[str, Any]) -> PriorEstimator:
+        """The estimator, with those of the settings that it has a parameter for."""
+        known = self.parameters
+        return self.estimator(**{k: v for k, v in settings.items() if k in known})
+
+    def schema(self, priors: tuple[str, ...]) -> Schema:
+        """How the estimator is stored; its prior is of one of the named classes."""
+        fields = {"prior_": Nested(priors), **self.fitted}
+        return Schema(
+            self.estimator,
+            fields,
+            optional=frozenset(fields),
+            finish=_check_fitted,
+            is_parameter=True,
+        )
+
+
+def _check_fitted(estimator: Any) -> None:
+    if not hasattr(estimator, "prior_"):
+        raise ValueError("there is no fitted prior")
+
+
 def check_values(
     z: npt.ArrayLike, scale: npt.ArrayLike
 ) -> tuple[FloatArray, FloatArray]:
-    """Flat float64 values with a scale each; the door of every prior family."""
+    """Flat float64 values, and the noise scale of each: validates the input of `fit`.
+
+    Parameters
+    ----------
+    z : array-like
+        Values: at least one, and all finite.
+    scale : float or array-like
+        Noise scale, one for all values or one for each.
+    """
     values = np.asarray(z, dtype=np.float64)
-    low, high = ends(values.ravel()) if values.size else (0.0, 0.0)
+    low, high = minmax(values.ravel()) if values.size else (0.0, 0.0)
     if not np.isfinite([low, high]).all():
-        finite_values(values)  # says where
+        finite_values(values)  # the error says where
     scales = broadcast_scale(values, scale)
     values = values.ravel()
     if values.size == 0:
         raise ValueError("cannot estimate a prior from no values")
-    if not any(scales.strides):  # one for all: no vector of its own
+    if not any(scales.strides):  # one scale for all: no need for a vector
         scales = np.broadcast_to(scales.flat[0], values.shape)
         if max(-low, high) / float(scales[0]) <= _FARTHEST:
             return values, scales
     scales = scales.ravel()
     with np.errstate(over="ignore"):
         far = np.flatnonzero(np.abs(values) / scales > _FARTHEST)
-        apart = scales.max() / scales.min() > _FARTHEST
+        too_different = scales.max() / scales.min() > _FARTHEST
     if far.size:
         raise ValueError(
             f"the value at position {far[0]} lies more than {_FARTHEST:g} standard "
             "errors from zero; check the units of values and scale"
         )
-    if apart:
+    if too_different:
         raise ValueError(f"scales differ by more than a factor of {_FARTHEST:g}")
     return values, scales
+
+
+def divide_by_median_scale(
+    values: FloatArray, scales: FloatArray
+) -> tuple[FloatArray, FloatArray, float]:
+    """Values and scales in units of the median scale, and that unit."""
+    if all_equal(scales):
+        unit = float(scales[0])
+        ones = np.broadcast_to(1.0, values.shape)
+        return values if unit == 1 else values / unit, ones, unit
+    unit = float(np.median(scales))
+    return values / unit, scales / unit, unit

@@ -8,16 +8,15 @@ within a cell, which is at most ``width**2 / 12`` of a noise variance of one.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import cached_property
 
 import numpy as np
 
-from ebda.kernels import compiled, loops
-from ebda.kernels.threads import over_blocks
+from ebda.kernels.cells import cell_sums, round_to_steps
+from ebda.priors.posterior import all_equal
+from ebda.sizes import sizes
 from ebda.typing import FloatArray, IntArray
 
-# Fewer values than this are used as they are.
-_MIN_BINNED = 1000
 # A cell is this wide up to `_LINEAR`, and grows in proportion to z beyond: no data have
 # more than 13,000 cells up to z = 1e6. Posterior means of a converged Dirichlet process
 # then differ by less than 1e-3 (tests/test_dirichlet_process.py), where both fits end
@@ -27,9 +26,9 @@ _LINEAR = 10.0
 # Squares of values up to this, in units of the noise, keep twelve digits behind the
 # point.
 _NEAR = 64.0
-# How many cells a wider one stands for.
+# Cells that make a wider one.
 _WIDER = 4
-# Values are rounded to this share of the noise, far below what they can tell.
+# Values are rounded to this part of the noise scale, far below what matters.
 _STEP = 2.0**-24
 # Relative width of a cell in the noise scale, where values differ in it.
 _SCALE_WIDTH = 0.02
@@ -52,8 +51,8 @@ class Cells:
     def wider(self) -> Cells:
         """The same values in cells `_WIDER` times as wide, up to `_LINEAR`.
 
-        For a first look: what is said of them is checked on the cells themselves.
-        Farther out they are as wide already as they may be.
+        For a first search, whose result is refined on the cells themselves. Farther
+        out they are not made wider.
         """
         if np.ptp(self.precision) > 0:
             return self
@@ -70,7 +69,7 @@ class Cells:
 
     @cached_property
     def columns(self) -> FloatArray:
-        """What statistics are sums of, a row a cell: counts of 1, lambda, lambda Y."""
+        """Terms of statistics, one row per cell: count times 1, lambda, lambda Y."""
         weight = self.count * self.precision
         return np.stack([self.count, weight, weight * self.value], axis=-1)
 
@@ -81,7 +80,7 @@ class Cells:
 
     @cached_property
     def powers(self) -> FloatArray:
-        """1, lambda, lambda Y and ``-lambda/2 Y**2``, a column a cell."""
+        """1, lambda, lambda Y and ``-lambda/2 Y**2``, one column per cell."""
         weighted = self.precision * self.value
         square = -0.5 * weighted * self.value
         return np.stack([np.ones_like(square), self.precision, weighted, square])
@@ -100,15 +99,15 @@ def each_value(z: FloatArray, scale: FloatArray) -> Cells:
 
 
 def group(z: FloatArray, scale: FloatArray) -> Cells:
-    """Values as cells: each its own if few, else binned with their sums preserved.
+    """Values as cells: one per value if there are few, else binned with equal sums.
 
-    Values are taken in steps of `_STEP` and in order of size. The last digits of z
-    depend on the order in which the data were added up, and where two optima are
-    close such digits can decide between them; like this they do not.
+    Values are rounded to `_STEP` and sorted. The last digits of z depend on the order
+    in which the data were added up, and where two optima are close such digits could
+    decide between them.
     """
-    equal = scale.strides == (0,) or np.ptp(scale) == 0
-    if len(z) < _MIN_BINNED:
-        z = _rounded(z)
+    equal = all_equal(scale)
+    if len(z) < sizes.binned_values:
+        z = round_to_steps(z, _STEP)
         order = np.argsort(z, kind="stable") if equal else np.lexsort((scale, z))
         return each_value(z[order], scale[order])
     return _group_equal(z, float(scale[0])) if equal else _group_mixed(z, scale)
@@ -124,77 +123,25 @@ def _place(z: FloatArray) -> IntArray:
     return np.floor(place, out=place).astype(np.int64)
 
 
-def _rounded(z: FloatArray) -> FloatArray:
-    x = z * (1 / _STEP)
-    np.rint(x, out=x)
-    x *= _STEP
-    return x
-
-
 def _group_equal(z: FloatArray, scale: float) -> Cells:
-    """Block by block, in whole numbers of steps: sums are exact in any order.
-
-    Cells up to `_LINEAR` are counted by place. What lies farther out is gathered, and
-    grouped in order of size.
-    """
+    """Cells of equal width up to `_LINEAR`; what lies farther out is sorted first."""
     size = 2 * int(np.ceil(_LINEAR / _WIDTH)) + 3
-    fast = compiled.suit_vectors(len(z))
-
-    def part(rows: slice) -> tuple[IntArray, IntArray, int, FloatArray]:
-        counts, totals = np.zeros((2, size), dtype=np.int64)
-        squares, far = _add_up(z, rows, counts, totals, fast)
-        return counts, totals, squares, _beyond(z[rows]) if far else z[:0]
-
-    parts = over_blocks(part, len(z), long=fast)
-    count = reduce(np.add, (counts for counts, *_ in parts))
-    total = reduce(np.add, (totals for _, totals, *_ in parts))
-    used = np.flatnonzero(count)
-    members, excess = count[used].astype(float), total[used].astype(float)
+    sums = cell_sums(z, _STEP, _WIDTH, _LINEAR, size)
+    used = np.flatnonzero(sums.counts)
+    members, excess = (row[used].astype(float) for row in (sums.counts, sums.excess))
     left = np.rint((used - size // 2) * (_WIDTH / _STEP))
     value = (left * members + excess) * _STEP / members
-    squares = sum(squares for _, _, squares, _ in parts)
-    lost = max(squares - float(excess @ (excess / members)), 0.0) * _STEP**2
-    far = np.sort(np.concatenate([far for *_, far in parts]))
+    lost = max(sums.squares - float(excess @ (excess / members)), 0.0) * _STEP**2
+    far = np.sort(sums.beyond)
     sides = _group_far(far[far < 0]), (value, members, lost), _group_far(far[far > 0])
     values, numbers = (np.concatenate([side[k] for side in sides]) for k in (0, 1))
-    within = sum(lost for *_, lost in sides) * scale**-2.0
-    return Cells(values, numbers, np.full(len(values), scale**-2.0), within)
-
-
-def _add_up(
-    z: FloatArray, rows: slice, counts: IntArray, totals: IntArray, fast: bool
-) -> tuple[int, int]:
-    """Add values to their cells: :func:`ebda.kernels.loops.cell_sums`."""
-    if fast:
-        loop = compiled.loop(loops.cell_sums)
-        settings = _STEP, _WIDTH, _LINEAR, rows.start, rows.stop
-        squares, far = loop(z, *settings, counts, totals)
-        return int(squares), far
-    whole = z[rows] * (1 / _STEP)
-    np.rint(whole, out=whole)
-    x = whole * _STEP
-    far = 0
-    if max(-x.min(), x.max()) > _LINEAR:
-        near = np.abs(x) <= _LINEAR
-        far = len(x) - int(np.count_nonzero(near))
-        x, whole = x[near], whole[near]
-    x *= 1 / _WIDTH
-    cell = np.floor(x, out=x)
-    whole -= np.rint(cell * (_WIDTH / _STEP))
-    place = cell.astype(np.intp)
-    place += len(counts) // 2
-    counts += np.bincount(place, minlength=len(counts))
-    totals += np.bincount(place, whole, len(counts)).astype(np.int64)
-    return int(whole @ whole), far
-
-
-def _beyond(z: FloatArray) -> FloatArray:
-    x = _rounded(z)
-    return x[np.abs(x) > _LINEAR]
+    precision = scale**-2.0
+    within = sum(lost for *_, lost in sides) * precision
+    return Cells(values, numbers, np.full(len(values), precision), within)
 
 
 def _group_far(x: FloatArray) -> tuple[FloatArray, FloatArray, float]:
-    """Values, counts and what is lost within, for sorted values of one sign."""
+    """Means, counts and sum of squares within, for sorted values of one sign."""
     if not len(x):
         return x, x, 0.0
     starts = np.flatnonzero(np.diff(_place(x), prepend=np.nan))
@@ -205,7 +152,7 @@ def _group_far(x: FloatArray) -> tuple[FloatArray, FloatArray, float]:
 
 
 def _group_mixed(z: FloatArray, scale: FloatArray) -> Cells:
-    z = _rounded(z)
+    z = round_to_steps(z, _STEP)
     cell = _place(z)
     cell -= cell.min()
     layer = np.floor(np.log(scale) / _SCALE_WIDTH).astype(np.int64)

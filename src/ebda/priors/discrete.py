@@ -14,6 +14,8 @@ from ebda.priors.posterior import (
     finite_values,
     weight_blocks,
 )
+from ebda.storage.fields import Array
+from ebda.storage.objects import Schema, register
 from ebda.typing import FloatArray
 
 
@@ -83,7 +85,7 @@ class DiscretePrior:
     __hash__ = None  # type: ignore[assignment]  # arrays inside: equal, not hashable
 
     def __setstate__(self, state: dict[str, FloatArray]) -> None:
-        # Pickle keeps no read-only flag; setting it restores what is promised.
+        # Pickle does not keep the read-only flag.
         for name, value in state.items():
             value.flags.writeable = False
             object.__setattr__(self, name, value)
@@ -112,7 +114,7 @@ class DiscretePrior:
             self.atoms,
             np.log(self.weights),
         )
-        if not posterior.is_tabulated:  # else they have been looked at
+        if not posterior.is_tabulated:  # else their range is known to be finite
             finite_values(values)
         return posterior
 
@@ -151,3 +153,23 @@ class DiscretePrior:
             np.concatenate([part.atoms for part in parts]),
             np.concatenate([part.weights for part in parts]),
         )
+
+
+def _from_fields(fields: dict[str, FloatArray]) -> DiscretePrior:
+    # Its own __init__ would divide by the sum of the weights once more.
+    prior = DiscretePrior.__new__(DiscretePrior)
+    prior.__setstate__(fields)
+    return prior
+
+
+register(
+    Schema(
+        DiscretePrior,
+        {
+            "atoms": Array(("t",), ("finite", "ascending")),
+            "weights": Array(("t",), ("finite", "positive", "a distribution")),
+        },
+        build=_from_fields,
+        is_parameter=True,
+    )
+)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy.typing as npt
 
-from ebda.priors.base import PriorFamily, check_values
+from ebda.priors.base import BasePriorEstimator, PriorFamily, check_values
 from ebda.priors.posterior import Prior
 
 
-class FixedPrior(PriorFamily):
-    """Use a given prior; `fit` only checks the values.
+class FixedPrior(BasePriorEstimator):
+    """A prior that is known; `fit` only checks the values.
 
     Parameters
     ----------
@@ -19,7 +19,7 @@ class FixedPrior(PriorFamily):
     Attributes
     ----------
     prior_ : Prior
-        The same.
+        The given prior.
 
     Examples
     --------
@@ -50,3 +50,6 @@ class FixedPrior(PriorFamily):
             )
         self.prior_ = self.prior
         return self
+
+
+FAMILY = PriorFamily("fixed", "prior that is given, not estimated", FixedPrior)

@@ -1,6 +1,6 @@
 """A kernel estimate of the marginal density, and Tweedie's formula.
 
-Brown and Greenshtein (2009) skip the prior: the posterior mean of eta is
+Brown and Greenshtein (2009) do without a prior: the posterior mean of eta is
 
     E(eta | z) = z + d/dz log f(z)
 
@@ -12,7 +12,8 @@ middle c of a box,
     exp(-(x-y)**2/2) = exp(-(x-c)**2/2) exp(-(y-c)**2/2) exp((x-c)(y-c)),   h = 1,
 
 the last factor as a power series: its argument is at most 2.25 for boxes within 9h, so
-20 terms leave a relative error of 1e-11 for each box, and far boxes are nothing.
+20 terms leave a relative error of 1e-11 for each box, and boxes farther away do not
+count.
 """
 
 from __future__ import annotations
@@ -24,17 +25,31 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr, ndtri
 
-from ebda.priors.base import PriorFamily, check_values
-from ebda.priors.posterior import broadcast_scale, finite_values
+from ebda.kernels.hermite import evaluate_cubics, hermite_coefficients
+from ebda.priors.base import BasePriorEstimator, PriorFamily, check_values
+from ebda.priors.posterior import broadcast_scale, finite_values, tail_probability
+from ebda.storage.fields import VALUES, Array, Scalar
+from ebda.storage.objects import Schema, register
 from ebda.typing import FloatArray
 
 # Exact sums for up to this many values: a million kernel evaluations take 10 ms.
 _MAX_EXACT = 1000
+# Kernel evaluations in a block of exact sums: 8 MiB of float64.
 _BLOCK_ELEMENTS = 1 << 20
+# Terms of the power series.
 _TERMS = 20
-_REACH = 18  # boxes of h/2 on either side: 9h
-_LONELY = 1e-12  # of one kernel: what lies beyond 9h is no longer nothing beside it
-_NODES = 32  # to a box, for interpolation
+# Boxes of h/2 on either side that are summed: those within 9h.
+_REACH = 18
+# Sums below this part of one kernel are summed exactly: values beyond 9h count, too.
+_ISOLATED = 1e-12
+# Cubics in a box, for interpolation.
+_CUBICS = 32
+
+
+# log f, its first and its second derivative at some points.
+Derivatives = tuple[FloatArray, FloatArray, FloatArray]
+# Sums of K, u K and u**2 K over the values, and the log of a factor taken out of them.
+Sums = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +63,7 @@ class KernelPrior:
     bandwidth : float
         h, in units of the noise.
     exact : bool
-        Sums over all pairs, or the fast form.
+        Whether to sum over all pairs, or to use the fast form.
     """
 
     values: FloatArray
@@ -81,7 +96,7 @@ class KernelPrior:
         log_f, _, _ = self._log_density(values / s)
         return (log_f - np.log(s))[()]
 
-    def _log_density(self, z: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def _log_density(self, z: FloatArray) -> Derivatives:
         """log f, its first and its second derivative at each z."""
         x = z.ravel()
         if self.exact:
@@ -92,12 +107,8 @@ class KernelPrior:
         return log_f, slope, curvature
 
 
-Triple = tuple[FloatArray, FloatArray, FloatArray]
-Sums = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
-
-
 def _exact_sums(x: FloatArray, y: FloatArray, h: float) -> Sums:
-    """Sums of K, u K and u**2 K over the values, u = (y - x)/h, over exp(top)."""
+    """Sums over all values y, with ``u = (y - x) / h``."""
     out = np.empty((4, len(x)))
     size = max(1, _BLOCK_ELEMENTS // len(y))
     for start in range(0, len(x), size):
@@ -116,7 +127,7 @@ def _exact_sums(x: FloatArray, y: FloatArray, h: float) -> Sums:
 
 
 def _fast_sums(x: FloatArray, y: FloatArray, h: float) -> Sums:
-    """The same by a series about the middle of each box of values."""
+    """The same by a power series about the middle of each box of values."""
     width = h / 2
     box = np.floor(y / width)
     boxes, box_of = np.unique(box, return_inverse=True)
@@ -153,14 +164,14 @@ def _fast_sums(x: FloatArray, y: FloatArray, h: float) -> Sums:
         first[hit] += s1 - t * s0
         second[hit] += s2 - 2 * t * s1 + t * t * s0
     top = np.zeros(len(x))
-    lonely = total < _LONELY
-    if lonely.any():  # in a gap of the data, where what is cut off may count
-        exact = _exact_sums(x[lonely], y, h)
-        total[lonely], first[lonely], second[lonely], top[lonely] = exact
+    isolated = total < _ISOLATED
+    if isolated.any():  # in a gap of the data, where what was left out may count
+        exact = _exact_sums(x[isolated], y, h)
+        total[isolated], first[isolated], second[isolated], top[isolated] = exact
     return total, first, second, top
 
 
-def _derivatives(sums: Sums, prior: KernelPrior) -> Triple:
+def _derivatives(sums: Sums, prior: KernelPrior) -> Derivatives:
     """log f and its derivatives from the sums of K, u K and u**2 K."""
     total, first, second, top = sums
     h, n = prior.bandwidth, len(prior.values)
@@ -169,7 +180,7 @@ def _derivatives(sums: Sums, prior: KernelPrior) -> Triple:
     return log_f, mean / h, (second / total - mean**2 - 1) / h**2
 
 
-def _interpolated(x: FloatArray, prior: KernelPrior) -> Triple:
+def _interpolated(x: FloatArray, prior: KernelPrior) -> Derivatives:
     """The same at many points, by cubics between nodes in the boxes that hold any.
 
     Values and derivatives agree at the nodes; between them the error is of the order
@@ -177,36 +188,29 @@ def _interpolated(x: FloatArray, prior: KernelPrior) -> Triple:
     """
     h = prior.bandwidth
     width = h / 2
-    box = np.floor(x / width)
-    boxes, row = np.unique(box, return_inverse=True)
-    if len(x) <= 2 * len(boxes) * (_NODES + 1):
+    boxes, row = np.unique(np.floor(x / width), return_inverse=True)
+    if len(x) <= 2 * len(boxes) * (_CUBICS + 1):
         return _derivatives(_fast_sums(x, prior.values, h), prior)
-    nodes = (boxes[:, None] + np.linspace(0, 1, _NODES + 1)) * width
+    nodes = (boxes[:, None] + np.linspace(0, 1, _CUBICS + 1)) * width
     found = _derivatives(_fast_sums(nodes.ravel(), prior.values, h), prior)
     log_f, slope, curvature = (v.reshape(nodes.shape) for v in found)
-    step = width / _NODES
+    step = width / _CUBICS
     place = (x - nodes[row, 0]) / step
-    left = np.clip(place.astype(np.intp), 0, _NODES - 1)
+    left = np.clip(place.astype(np.intp), 0, _CUBICS - 1)
     t = place - left
 
-    def ends(v: FloatArray) -> tuple[FloatArray, FloatArray]:
-        return v[row, left], v[row, left + 1]
+    def interpolate(y: FloatArray, derivative: FloatArray) -> FloatArray:
+        coefficients = hermite_coefficients(y, step * derivative).reshape(4, -1)
+        return evaluate_cubics(coefficients, row * _CUBICS + left, t)
 
-    def hermite(v: FloatArray, dv: FloatArray) -> FloatArray:
-        (v0, v1), (d0, d1) = ends(v), ends(dv)
-        rise = v1 - v0
-        a = step * d0 - rise
-        b = rise - step * d1
-        curve: FloatArray = v0 + t * rise + t * (1 - t) * (a * (1 - t) + b * t)
-        return curve
-
-    b0, b1 = ends(curvature)
-    return hermite(log_f, slope), hermite(slope, curvature), b0 + t * (b1 - b0)
+    start = curvature[row, left]
+    linear = start + t * (curvature[row, left + 1] - start)
+    return interpolate(log_f, slope), interpolate(slope, curvature), linear
 
 
 @dataclass(frozen=True, eq=False)
 class KernelPosterior:
-    """Tweedie's mean and variance; sign rates and intervals as if normal.
+    """Tweedie's mean and variance, with sign rates and intervals of a normal.
 
     Parameters
     ----------
@@ -240,20 +244,18 @@ class KernelPosterior:
         return np.where(np.isnan(rate), 1.0, rate)
 
     def interval(self, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
-        """Ends of the interval, mean plus and minus a normal quantile of sds.
+        """Ends of the interval: mean plus and minus a multiple of the sd.
 
         Parameters
         ----------
         level : float
             Probability inside, between 0 and 1.
         """
-        if not 0 < level < 1:
-            raise ValueError(f"level must lie between 0 and 1, got {level!r}")
-        half = ndtri((1 + level) / 2) * self.sd
+        half = -ndtri(tail_probability(level)) * self.sd
         return self.mean - half, self.mean + half
 
 
-class Kernel(PriorFamily):
+class Kernel(BasePriorEstimator):
     """Kernel estimate of the marginal density with Tweedie's formula.
 
     ``E(eta | z) = z + f'(z)/f(z)`` with a normal kernel (Brown and Greenshtein
@@ -288,7 +290,7 @@ class Kernel(PriorFamily):
         self.method = method
 
     def fit(self, z: npt.ArrayLike, scale: npt.ArrayLike = 1.0) -> Kernel:
-        """Keep the values; the density is summed where it is asked for.
+        """Keep the values; the density is computed where it is asked for.
 
         Parameters
         ----------
@@ -309,3 +311,43 @@ class Kernel(PriorFamily):
         )
         self.prior_ = KernelPrior(np.sort(values / scales), self.bandwidth, exact)
         return self
+
+
+def _posterior_from_fields(fields: dict[str, FloatArray]) -> KernelPosterior:
+    # The first files called the curvature by another name.
+    if "bend" in fields:
+        fields["curvature"] = fields.pop("bend")
+    return KernelPosterior(**fields)
+
+
+register(
+    Schema(
+        KernelPrior,
+        {
+            "values": Array(("t",), ("finite", "in order")),
+            "bandwidth": Scalar((float,), least=np.finfo(np.float64).tiny),
+            "exact": Scalar((bool,)),
+        },
+        is_parameter=True,
+    ),
+    Schema(
+        KernelPosterior,
+        {
+            "z": Array(VALUES),
+            "scale": Array(VALUES, ("finite", "positive")),
+            "slope": Array(VALUES),
+            "curvature": Array(VALUES),
+        },
+        optional=frozenset({"curvature"}),
+        former={"bend": Array(VALUES)},
+        build=_posterior_from_fields,
+    ),
+)
+
+FAMILY = PriorFamily(
+    "kernel",
+    "kernel estimate of the marginal density",
+    Kernel,
+    KernelPrior,
+    KernelPosterior,
+)

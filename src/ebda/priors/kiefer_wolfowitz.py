@@ -36,23 +36,23 @@ from ebda.typing import FloatArray
 
 # Share of the first order gain that a step must reach.
 _ARMIJO = 1e-4
-# Rounding error of an average log-likelihood: gains below it are taken on trust.
+# Rounding error of an average log-likelihood: smaller losses cannot be told from gains.
 _ROUNDING = 1e-14
-# Steps with neither a gain nor a smaller gap after which rounding is all that is left.
+# Steps with neither a gain nor a smaller gap after which only rounding is left.
 _PATIENCE = 5
-# Steps that non-negative least squares may take for each column; a handful is usual.
+# Limit of steps of non-negative least squares per column; a handful is usual.
 _NNLS_STEPS = 50
-# Halvings after which no step is found.
+# Halvings after which the search for a step gives up.
 _MAX_HALVINGS = 30
-# Log of the likelihood lost by the nearest atom in use, against the nearest of the
-# grid, from which a value gets an atom of its own before the first step.
+# A value whose log-likelihood is lower by this under the nearest atom in use than under
+# the nearest one of the grid gets some weight there before the first step.
 _UNCOVERED = 30.0
 # Weights below this part of tol / n cannot move the gap by 1 % of tol and are dropped.
 _NEGLIGIBLE = 0.01
 
 
 @dataclass(frozen=True, eq=False)
-class Sample:
+class WeightedValues:
     """Values, the noise scale of each, and their shares, which sum to one."""
 
     value: FloatArray
@@ -62,7 +62,7 @@ class Sample:
 
 @dataclass(frozen=True, eq=False)
 class Weights:
-    """Weights of the grid's atoms, the duality gap they leave, and Newton steps."""
+    """Weights of the atoms on the grid, their duality gap, and the number of steps."""
 
     weights: FloatArray
     gap: float
@@ -70,12 +70,12 @@ class Weights:
 
 
 def occupied_grid(value: FloatArray, scale: FloatArray, n_grid: int) -> FloatArray:
-    """About `n_grid` points, zero among them, evenly over where an atom can be.
+    """About `n_grid` points, one of them zero, evenly spread over where atoms can be.
 
     The likelihood ``f(z | a)`` is convex in a beyond one noise scale of z, so D has no
     maximum, and the unrestricted estimate no atom, where no value is that near. The
     points are spread over the rest of the data's range: for most data all of it, but
-    a value far out takes no points from the others.
+    an outlier takes no points from the others.
 
     >>> occupied_grid(np.array([-1.0, 1.0, 2.5]), np.ones(3), 8)
     array([-1. , -0.5,  0. ,  0.5,  1. ,  1.5,  2. ,  2.5])
@@ -106,19 +106,19 @@ def occupied_grid(value: FloatArray, scale: FloatArray, n_grid: int) -> FloatArr
 
 
 def nearest(grid: FloatArray, value: FloatArray) -> npt.NDArray[np.intp]:
-    """Position of the nearest point of an ascending grid."""
+    """Index of the nearest point of an ascending grid."""
     return np.searchsorted((grid[1:] + grid[:-1]) / 2, value)
 
 
-def histogram(sample: Sample, grid: FloatArray) -> FloatArray:
-    """Start weights: the share of the values that each point is nearest to."""
+def histogram(sample: WeightedValues, grid: FloatArray) -> FloatArray:
+    """Start weights: the share of the values that are nearest to each point."""
     weights = np.zeros(len(grid))
     np.add.at(weights, nearest(grid, sample.value), sample.share)
     return weights
 
 
-def _cover(sample: Sample, grid: FloatArray, weights: FloatArray) -> FloatArray:
-    """Give values whose likelihood is as good as zero the nearest point of the grid."""
+def _cover(sample: WeightedValues, grid: FloatArray, weights: FloatArray) -> FloatArray:
+    """Put some weight next to values whose likelihood is practically zero."""
     used = grid[weights > 0]
     closest = nearest(grid, sample.value)
     near = (sample.value - grid[closest]) / sample.scale
@@ -129,7 +129,9 @@ def _cover(sample: Sample, grid: FloatArray, weights: FloatArray) -> FloatArray:
     return total
 
 
-def gradient(sample: Sample, grid: FloatArray, weights: FloatArray) -> FloatArray:
+def gradient(
+    sample: WeightedValues, grid: FloatArray, weights: FloatArray
+) -> FloatArray:
     """D at each point of the grid."""
     out = np.zeros(len(grid))
     for rows, likelihood, _ in _blocks(sample, grid):
@@ -138,14 +140,14 @@ def gradient(sample: Sample, grid: FloatArray, weights: FloatArray) -> FloatArra
 
 
 def _blocks(
-    sample: Sample, grid: FloatArray
+    sample: WeightedValues, grid: FloatArray
 ) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
     """Likelihoods of the atoms (rows), up to a factor for each value."""
     return weight_blocks(sample.value, sample.scale, grid, np.zeros(len(grid)))
 
 
 def _newton_weights(
-    sample: Sample, atoms: FloatArray, weights: FloatArray
+    sample: WeightedValues, atoms: FloatArray, weights: FloatArray
 ) -> FloatArray:
     """The maximiser of the second order expansion at `weights`, not normalised."""
     factor: FloatArray = np.append(np.ones(len(atoms)), 0.0)[None, :]
@@ -161,7 +163,10 @@ def _newton_weights(
 
 
 def _density_ratio(
-    sample: Sample, atoms: FloatArray, numerator: FloatArray, denominator: FloatArray
+    sample: WeightedValues,
+    atoms: FloatArray,
+    numerator: FloatArray,
+    denominator: FloatArray,
 ) -> FloatArray:
     """f_w / f_v at each value."""
     ratio = np.empty(len(sample.value))
@@ -170,7 +175,7 @@ def _density_ratio(
     return ratio
 
 
-def _step(sample: Sample, ratio: FloatArray) -> tuple[float, float]:
+def _step(sample: WeightedValues, ratio: FloatArray) -> tuple[float, float]:
     """Longest of 1, 1/2, 1/4, ... that raises the likelihood enough, and its gain."""
     change = ratio - 1
     slope = float(sample.share @ change)
@@ -185,7 +190,7 @@ def _step(sample: Sample, ratio: FloatArray) -> tuple[float, float]:
 
 
 def _peaks(d: FloatArray) -> npt.NDArray[np.bool_]:
-    """Local maxima above one, with the points beside them that are above one."""
+    """Local maxima above one, and those of their neighbours that are above one."""
     padded = np.pad(d, 1, constant_values=-np.inf)
     peak = (d > 1) & (d >= padded[:-2]) & (d >= padded[2:])
     beside = np.pad(peak, 1)
@@ -193,11 +198,15 @@ def _peaks(d: FloatArray) -> npt.NDArray[np.bool_]:
 
 
 def maximise(
-    sample: Sample, grid: FloatArray, weights: FloatArray, tol: float, max_iter: int
+    sample: WeightedValues,
+    grid: FloatArray,
+    weights: FloatArray,
+    tol: float,
+    max_iter: int,
 ) -> Weights:
     """Newton steps from given weights until the duality gap is at most `tol`.
 
-    Ends early where no step helps any more; the weights of least gap are returned.
+    Stops early when no step helps any more. Returns the weights with the smallest gap.
     """
     weights = _cover(sample, grid, weights)
     negligible = _NEGLIGIBLE * min(tol, 1.0) * float(sample.share.min())

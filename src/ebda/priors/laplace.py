@@ -7,12 +7,17 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import log_ndtr
 
+from ebda.priors.base import PriorFamily
 from ebda.priors.spike_slab import (
+    FITTED,
     SpikeSlab,
-    SpikeSlabFamily,
+    SpikeSlabEstimator,
+    SpikeSlabPosterior,
     log_density,
     log_mills,
 )
+from ebda.storage.fields import Scalar
+from ebda.storage.objects import Schema, register
 from ebda.typing import FloatArray
 
 
@@ -22,7 +27,7 @@ class PointLaplacePrior(SpikeSlab):
 
     The slab has density ``(rate / 2) exp(-rate |eta|)``. Given ``z ~ N(eta, s**2)`` it
     leaves, on either side of zero, a normal distribution with mean ``z -+ rate s**2``
-    and variance ``s**2``, cut off at zero, with mass
+    and variance ``s**2``, truncated at zero, with mass
 
         (rate / 2) exp(rate**2 s**2 / 2 -+ rate z) Phi(+- z / s - rate s).
 
@@ -63,11 +68,11 @@ class PointLaplacePrior(SpikeSlab):
         return log_sides, -cut * scale, scale
 
 
-class PointLaplace(SpikeSlabFamily):
+class PointLaplace(SpikeSlabEstimator):
     """Point mass plus Laplace prior, by marginal maximum likelihood.
 
     ``z_k ~ N(eta_k, scale_k**2)``, ``eta_k ~ pi0 delta_0 + (1 - pi0) Laplace(rate)``.
-    Weight and rate maximise ``sum_k log f(z_k)``, as in EbayesThresh (Johnstone and
+    pi0 and rate maximise ``sum_k log f(z_k)``, as in EbayesThresh (Johnstone and
     Silverman 2004, 2005). The slab's tail is heavy enough to shrink large values by a
     constant only.
 
@@ -106,3 +111,21 @@ class PointLaplace(SpikeSlabFamily):
     @staticmethod
     def _prior(pi0: float, sd: float) -> PointLaplacePrior:
         return PointLaplacePrior(pi0, float(np.sqrt(2)) / sd)
+
+
+register(
+    Schema(
+        PointLaplacePrior,
+        {"pi0": Scalar((float,)), "rate": Scalar((float,))},
+        is_parameter=True,
+    )
+)
+
+FAMILY = PriorFamily(
+    "laplace",
+    "point mass at zero plus a Laplace distribution",
+    PointLaplace,
+    PointLaplacePrior,
+    SpikeSlabPosterior,
+    fitted=FITTED,
+)

@@ -7,7 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import log_ndtr
 
-from ebda.priors.spike_slab import SpikeSlab, SpikeSlabFamily, log_density
+from ebda.priors.base import PriorFamily
+from ebda.priors.spike_slab import (
+    FITTED,
+    SpikeSlab,
+    SpikeSlabEstimator,
+    SpikeSlabPosterior,
+    log_density,
+)
+from ebda.storage.fields import Scalar
+from ebda.storage.objects import Schema, register
 from ebda.typing import FloatArray
 
 
@@ -52,11 +61,11 @@ class PointNormalPrior(SpikeSlab):
         return log_density(z, total) + log_ndtr(location / sd), location, sd
 
 
-class PointNormal(SpikeSlabFamily):
+class PointNormal(SpikeSlabEstimator):
     """Point mass plus normal prior, by marginal maximum likelihood.
 
     ``z_k ~ N(eta_k, scale_k**2)``, ``eta_k ~ pi0 delta_0 + (1 - pi0) N(0, tau**2)``.
-    Weight and tau maximise ``sum_k log f(z_k)`` (Johnstone and Silverman 2004, Section
+    pi0 and tau maximise ``sum_k log f(z_k)`` (Johnstone and Silverman 2004, Section
     2; Clyde and George 2000).
 
     Parameters
@@ -92,3 +101,21 @@ class PointNormal(SpikeSlabFamily):
     @staticmethod
     def _prior(pi0: float, sd: float) -> PointNormalPrior:
         return PointNormalPrior(pi0, sd)
+
+
+register(
+    Schema(
+        PointNormalPrior,
+        {"pi0": Scalar((float,)), "tau": Scalar((float,))},
+        is_parameter=True,
+    )
+)
+
+FAMILY = PriorFamily(
+    "normal",
+    "point mass at zero plus a normal distribution",
+    PointNormal,
+    PointNormalPrior,
+    SpikeSlabPosterior,
+    fitted=FITTED,
+)

@@ -9,54 +9,62 @@ import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 
 from ebda.kernels.threads import one_blas_thread
-from ebda.priors.base import PriorFamily, check_values
+from ebda.priors.base import (
+    BasePriorEstimator,
+    PriorFamily,
+    check_values,
+    divide_by_median_scale,
+)
 from ebda.priors.cells import group
 from ebda.priors.discrete import DiscretePrior
 from ebda.priors.kiefer_wolfowitz import (
-    Sample,
+    WeightedValues,
     Weights,
     histogram,
     maximise,
     occupied_grid,
 )
+from ebda.priors.posterior import DiscretePosterior
+from ebda.storage.fields import Array, Scalar
 from ebda.typing import FloatArray
 
 
-class NPMLE(PriorFamily):
+class NPMLE(BasePriorEstimator):
     """Nonparametric maximum likelihood (Kiefer and Wolfowitz 1956) on a grid of atoms.
 
     ``z_k ~ N(eta_k, scale_k**2)``, ``eta_k ~ G = sum_t w_t delta(a_t)``, with the
     weights that maximise ``(1/p) sum_k log f_G(z_k)``. The maximum is certified: with
-    ``D(a) = (1/p) sum_k f(z_k | a) / f_G(z_k)``, no weights on the grid are better in
-    average log-likelihood than those found by more than ``max_t D(a_t) - 1``, the
-    duality gap. In `EBClassifier` this is the classifier of Dicker and Zhao (2016).
+    ``D(a) = (1/p) sum_k f(z_k | a) / f_G(z_k)``, the average log-likelihood of any
+    weights on the grid exceeds that of the weights found by at most
+    ``max_t D(a_t) - 1``, the duality gap. In `EBClassifier` this is the classifier of
+    Dicker and Zhao (2016).
 
     Parameters
     ----------
     n_grid : int
-        About how many atoms are offered, spread evenly over the range of the data
-        (without stretches that no atom can lie in), zero always among them.
+        About how many atoms the grid has. They are spread evenly over the range of
+        the data, except where no atom can lie, and always include zero.
     grid : array-like, optional
-        The atoms that are offered, instead; zero only if it is among them.
+        The grid itself; zero is not added.
     tol : float
         Duality gap to reach, in average log-likelihood.
     max_iter : int
-        Newton steps at the most.
+        Maximum number of Newton steps.
 
     Attributes
     ----------
     prior_ : DiscretePrior
         The estimate of G: the few atoms that have any weight.
     duality_gap_ : float
-        What the best weights on the grid could gain over these in average
-        log-likelihood, at the most. It holds for the values themselves: grouping
-        them serves to find where to start.
+        Upper bound of what other weights on the grid could gain in average
+        log-likelihood. It holds for the values themselves, which are grouped only to
+        find a start.
     log_likelihood_ : float
         ``sum_k log f_G(z_k)``.
     grid_ : ndarray
-        The atoms that were offered.
+        The grid.
     n_iter_ : int
-        Newton steps.
+        Number of Newton steps.
     converged_ : bool
         Whether the duality gap reached `tol`.
 
@@ -103,14 +111,14 @@ class NPMLE(PriorFamily):
         """
         values, scales = check_values(z, scale)
         self._check_parameters()
-        # In one order, so that another one of the same values changes no bit.
+        # Sorted, so that the order of the values does not change a bit of the result.
         order = np.lexsort((scales, values))
         values, scales = values[order], scales[order]
-        unit = float(np.median(scales))
-        share = np.full(len(values), 1 / len(values))
-        sample = Sample(values / unit, scales / unit, share)
+        z, noise, unit = divide_by_median_scale(values, scales)
+        sample = WeightedValues(z, noise, np.full(len(z), 1 / len(z)))
         self.grid_ = self._grid(values, scales)
-        # Threads of BLAS add in another order: with one, the bits are always the same.
+        # The order in which BLAS adds depends on its threads: with one the result is
+        # always the same, to the bit.
         with one_blas_thread():
             fit = self._maximise(sample, self.grid_ / unit)
         self.prior_ = DiscretePrior(self.grid_, fit.weights)
@@ -127,10 +135,10 @@ class NPMLE(PriorFamily):
             )
         return self
 
-    def _maximise(self, sample: Sample, grid: FloatArray) -> Weights:
-        """Newton steps on grouped values, then the last of them on all values."""
+    def _maximise(self, sample: WeightedValues, grid: FloatArray) -> Weights:
+        """Newton steps on grouped values first, and the last ones on all values."""
         cells = group(sample.value, sample.scale)
-        grouped = Sample(
+        grouped = WeightedValues(
             cells.value, cells.precision**-0.5, cells.count / cells.count.sum()
         )
         start = histogram(grouped, grid)
@@ -157,3 +165,20 @@ class NPMLE(PriorFamily):
                 )
         if not self.tol > 0:
             raise ValueError(f"tol must be positive, got {self.tol!r}")
+
+
+_LIKELIHOOD = Scalar((float,), finite=False)
+FAMILY = PriorFamily(
+    "npmle",
+    "nonparametric maximum likelihood on a grid",
+    NPMLE,
+    DiscretePrior,
+    DiscretePosterior,
+    fitted={
+        "grid_": Array(("g",)),
+        "duality_gap_": _LIKELIHOOD,
+        "log_likelihood_": _LIKELIHOOD,
+        "n_iter_": Scalar((int,), least=0),
+        "converged_": Scalar((bool,)),
+    },
+)

@@ -1,10 +1,10 @@
-"""Where the null lies: N(0, 1) by theory, or what the centre of the values shows.
+"""The null distribution of z: N(0, 1) in theory, or estimated from the central values.
 
 In theory a feature without a difference has ``z ~ N(0, 1)``. Correlation that is not
-accounted for moves and widens all nulls of a data set together, and a prior that is
+accounted for shifts and widens the null values of a data set together, and a prior
 fitted to them takes that for thousands of small effects. Where most features do not
-differ, the centre of the values shows the null as it is (Efron 2004): the median is
-its location, and the median absolute deviation its scale. The null is never taken to be
+differ, the central values show the actual null (Efron 2004): the median estimates its
+location, and the median absolute deviation its scale. The null is never taken to be
 narrower than in theory.
 """
 
@@ -17,14 +17,14 @@ from scipy.stats import norm
 
 from ebda.typing import FloatArray
 
-# Median absolute deviation of the standard normal law, and the standard errors of the
-# median and of that deviation over it, times sqrt(n).
+# Median absolute deviation of the standard normal distribution, and the standard errors
+# of the median and of that deviation divided by it, times sqrt(n).
 _MAD = float(norm.ppf(0.75))
 _SE_MEDIAN = 1.2533
 _SE_MAD = 1.1664
-# Among fewer values the centre is no null.
+# With fewer values the central ones say too little.
 _FEWEST = 50
-# Standard errors that the null must be off N(0, 1) to count.
+# Standard errors by which the null must differ from N(0, 1) to be used.
 _SIGNIFICANT = 3.0
 
 
@@ -46,7 +46,7 @@ class Null:
         return np.ndim(self.loc) == 0 and self.loc == 0 and self.scale == 1
 
     def standardise(self, z: FloatArray) -> FloatArray:
-        """Values with the null at zero and of unit scale."""
+        """Values shifted and scaled so that the null is N(0, 1)."""
         if self.is_standard:
             return z
         standard: FloatArray = (z - self.loc) / self.scale
@@ -54,7 +54,7 @@ class Null:
 
 
 def empirical_null(z: FloatArray) -> Null | None:
-    """The null of each row of values, or None where theory will do.
+    """The null of each row of values, or None if N(0, 1) holds for all of them.
 
     >>> rng = np.random.default_rng(0)
     >>> z = rng.normal(size=(1, 10_000))

@@ -10,33 +10,35 @@ the posterior weight of an atom is (the paper's Section 3.3)
 Exponents are taken relative to the atom nearest to z, as
 ``(a_t - a*)(z - (a_t + a*)/2) / scale**2``: no square of z is ever formed and
 cancelled again, so ``z = 1e6`` is as exact as ``z = 1``. Values are handled in
-blocks, so that memory does not grow with their number times the number of atoms; very
-many values of one scale are looked up in a table (:mod:`ebda.kernels.tabulated`).
+blocks, so that memory does not grow with their number times the number of atoms.
+
+Summaries of very many values with one scale are looked up in a table
+(:mod:`ebda.kernels.hermite`). They are smooth functions of z alone with known
+derivatives: since
+
+    d w_t / dz = w_t (a_t - mean) / scale**2,
+
+the posterior mean of any h(eta) has the derivative ``Cov(h, eta | z) / scale**2``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from ebda.kernels import tabulated
-from ebda.kernels.tabulated import Table
+from ebda.kernels.extremes import minmax
+from ebda.kernels.hermite import Table, fits_in_table
+from ebda.sizes import sizes
+from ebda.storage.fields import VALUES, Array
+from ebda.storage.objects import Schema, register
 from ebda.typing import FloatArray
 
-# Elements of a block of values x atoms: 2 MiB of float64, within the cache.
-_BLOCK_ELEMENTS = 1 << 18
 _LOG_SQRT_2PI = 0.5 * np.log(2 * np.pi)
-# Functions of the atoms whose posterior means are asked for.
-_OF_ATOMS: dict[str, Callable[[FloatArray], FloatArray]] = {
-    "mean": lambda atoms: atoms,
-    "zero": lambda atoms: (atoms == 0).astype(np.float64),
-    "square": lambda atoms: atoms**2,
-}
 
 
 class Posterior(Protocol):
@@ -76,6 +78,11 @@ class Prior(Protocol):
 class DiscretePosterior:
     """Posterior under a discrete prior; summaries are computed when first asked for.
 
+    For a few values `mean`, `prob_zero` and `sd` are kept. For very many values
+    (`is_tabulated`) they are not: each access looks them up again, which takes about
+    as long as reading the values, and returns a new array that may be overwritten.
+    `lfsr` is kept in both cases.
+
     Parameters
     ----------
     z, scale : ndarray
@@ -89,97 +96,75 @@ class DiscretePosterior:
     atoms: FloatArray
     log_weights: FloatArray
 
-    @cached_property
-    def _ends(self) -> tuple[float, float] | None:
-        """Of the values, where there are so many that a table is worth it."""
-        return tabulated.fits(self.z, self.scale)
+    def __getstate__(self) -> dict[str, Any]:
+        # Neither tables nor summaries are pickled: they follow from the fields.
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @cached_property
-    def _tables(self) -> dict[str, Table]:
-        return {}
+    def _range(self) -> tuple[float, float] | None:
+        """Smallest and largest value, where there are enough values for a table."""
+        if self.z.size < sizes.tabulated_values or not all_equal(self.scale):
+            return None
+        low, high = minmax(self.z.ravel())
+        return (low, high) if fits_in_table(self._common_scale, low, high) else None
+
+    @property
+    def _common_scale(self) -> float:
+        return float(self.scale.flat[0])
 
     @property
     def is_tabulated(self) -> bool:
-        """Whether summaries are looked up in tables, since there are very many."""
-        return self._ends is not None
+        """Whether summaries are looked up in tables, because there are very many."""
+        return self._range is not None
 
-    def part(self, cols: slice) -> DiscretePosterior:
-        """The posterior of some of the values along the last axis, by the same tables.
-
-        So that what is made of the summaries can be made block by block.
-        """
-        some = replace(self, z=self.z[..., cols], scale=self.scale[..., cols])
-        vars(some).update(_ends=self._ends, _tables=self._tables)
-        return some
-
-    def mean_writer(self) -> Callable[[slice, FloatArray], None]:
-        """A function that writes the means of some of many values, in rows, to rows."""
-        table = self._table("mean")
-
-        def write(cols: slice, out: FloatArray) -> None:
-            for z, row in zip(self.z, out, strict=True):
-                table.at(z[cols], row)
-
-        return write
-
-    def _expectation(self, name: str) -> FloatArray:
-        """Posterior mean of a function of the atoms, at every value."""
-        if self._ends is not None:
-            return self._table(name).at(self.z)
-        h = _OF_ATOMS[name](self.atoms)
-        return self._summarise(lambda w: (h @ w)[None, :], 1)[0]
-
-    def _table(self, name: str) -> Table:
-        """The table of that function; made once."""
-        if name in self._tables:
-            return self._tables[name]
-        assert self._ends is not None
-        h, scale = _OF_ATOMS[name](self.atoms), float(self.scale.flat[0])
-
-        def with_slope(nodes: FloatArray) -> tuple[FloatArray, FloatArray]:
-            rows = np.stack([h, self.atoms, h * self.atoms])
-            scales = np.full(len(nodes), scale)
-            parts = [
-                rows @ w
-                for _, w, _ in weight_blocks(
-                    nodes, scales, self.atoms, self.log_weights
-                )
-            ]
-            mean_h, mean, product = np.concatenate(parts, axis=1)
-            return mean_h, (product - mean_h * mean) / scale**2
-
-        self._tables[name] = Table.of(with_slope, scale, *self._ends)
-        return self._tables[name]
-
-    @cached_property
+    @property
     def mean(self) -> FloatArray:
-        return self._expectation("mean")
+        if self.is_tabulated:
+            return self._mean_table.at(self.z)
+        return self._mean
+
+    @property
+    def prob_zero(self) -> FloatArray:
+        if self.is_tabulated:
+            zero = self._zero_table.at(self.z)
+            return np.clip(zero, 0.0, 1.0, out=zero)
+        return self._prob_zero
+
+    @property
+    def sd(self) -> FloatArray:
+        if self.is_tabulated:
+            variance = self._square_table.at(self.z)
+            variance -= self.mean**2
+            np.maximum(variance, 0.0, out=variance)
+            return np.sqrt(variance, out=variance)
+        return self._sd
 
     @cached_property
-    def prob_zero(self) -> FloatArray:
-        zero = self._expectation("zero")
+    def _mean(self) -> FloatArray:
+        return self._summarise(lambda w: self.atoms @ w)
+
+    @cached_property
+    def _prob_zero(self) -> FloatArray:
+        is_zero = (self.atoms == 0).astype(np.float64)
+        zero = self._summarise(lambda w: is_zero @ w)
         return np.clip(zero, 0.0, 1.0, out=zero)
 
     @cached_property
-    def sd(self) -> FloatArray:
-        if self._ends is not None:
-            square = self._expectation("square")
-            square -= self.mean**2
-            return np.sqrt(np.maximum(square, 0.0, out=square), out=square)
-
-        def spread(w: FloatArray) -> FloatArray:
+    def _sd(self) -> FloatArray:
+        def sd(w: FloatArray) -> FloatArray:
             from_mean = self.atoms[:, None] - self.atoms @ w
             variance = np.einsum("tk,tk,tk->k", w, from_mean, from_mean)
-            root: FloatArray = np.sqrt(variance)[None, :]
+            root: FloatArray = np.sqrt(variance)
             return root
 
-        return self._summarise(spread, 1)[0]
+        return self._summarise(sd)
 
     @cached_property
     def lfsr(self) -> FloatArray:
         signs = np.stack([self.atoms <= 0, self.atoms >= 0]).astype(np.float64)
         not_positive, not_negative = self._summarise(lambda w: signs @ w, 2)
-        return np.minimum(np.minimum(not_positive, not_negative), 1.0)
+        smaller: FloatArray = np.minimum(not_positive, not_negative)
+        return np.minimum(smaller, 1.0)
 
     def interval(self, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
         """Ends of the equal-tailed credible interval: quantiles of the posterior.
@@ -189,9 +174,7 @@ class DiscretePosterior:
         level : float
             Probability inside, between 0 and 1.
         """
-        if not 0 < level < 1:
-            raise ValueError(f"level must lie between 0 and 1, got {level!r}")
-        tail = min((1 - level) / 2, np.nextafter(0.5, 0))
+        tail = min(tail_probability(level), np.nextafter(0.5, 0))
 
         def ends(w: FloatArray) -> FloatArray:
             # Each tail is summed from its own end, where small weights still count.
@@ -205,16 +188,60 @@ class DiscretePosterior:
         return lower, upper
 
     def _summarise(
-        self, function: Callable[[FloatArray], FloatArray], width: int
-    ) -> tuple[FloatArray, ...]:
-        """Apply a function of the posterior weights block by block."""
-        out = np.empty((width, self.z.size))
+        self, function: Callable[[FloatArray], FloatArray], n_rows: int = 1
+    ) -> FloatArray:
+        """One or more functions of the posterior weights, block by block.
+
+        One function has the shape of the values; several are stacked.
+        """
+        out = np.empty((n_rows, self.z.size))
         blocks = weight_blocks(
             self.z.ravel(), self.scale.ravel(), self.atoms, self.log_weights
         )
-        for rows, weights, _ in blocks:
-            out[:, rows] = function(weights)
-        return tuple(row.reshape(self.z.shape) for row in out)
+        for some, weights, _ in blocks:
+            out[:, some] = function(weights)
+        shape = self.z.shape
+        return out.reshape(shape if n_rows == 1 else (n_rows, *shape))
+
+    @cached_property
+    def _mean_table(self) -> Table:
+        return self._tabulate(self.atoms)
+
+    @cached_property
+    def _zero_table(self) -> Table:
+        return self._tabulate((self.atoms == 0).astype(np.float64))
+
+    @cached_property
+    def _square_table(self) -> Table:
+        return self._tabulate(self.atoms**2)
+
+    def _tabulate(self, h: FloatArray) -> Table:
+        """Table of the posterior mean of a function, given at the atoms."""
+        assert self._range is not None
+        scale = self._common_scale
+        rows = np.stack([h, self.atoms, h * self.atoms])
+
+        def with_slope(nodes: FloatArray) -> tuple[FloatArray, FloatArray]:
+            scales = np.broadcast_to(scale, nodes.shape)
+            blocks = weight_blocks(nodes, scales, self.atoms, self.log_weights)
+            parts = [rows @ weights for _, weights, _ in blocks]
+            mean_h, mean, product = np.concatenate(parts, axis=1)
+            return mean_h, (product - mean_h * mean) / scale**2
+
+        return Table.of(with_slope, scale, *self._range)
+
+
+register(
+    Schema(
+        DiscretePosterior,
+        {
+            "z": Array(VALUES),
+            "scale": Array(VALUES, ("finite", "positive")),
+            "atoms": Array(("t",), ("finite", "ascending")),
+            "log_weights": Array(("t",), ("finite", "zero or less")),
+        },
+    )
+)
 
 
 def weight_blocks(
@@ -225,7 +252,7 @@ def weight_blocks(
     Yields
     ------
     rows : slice
-        Which values.
+        The values of the block.
     weights : ndarray of shape (n_atoms, n_rows)
         Posterior probability of each atom. Atoms come first, so that sums over the
         few of them run along whole rows of memory.
@@ -233,7 +260,7 @@ def weight_blocks(
         Log of the marginal density of the values.
     """
     middles = (atoms[1:] + atoms[:-1]) / 2
-    size = max(1, _BLOCK_ELEMENTS // len(atoms))
+    size = max(1, sizes.posterior_elements // len(atoms))
     for start in range(0, len(z), size):
         rows = slice(start, min(start + size, len(z)))
         x, s = z[rows], scale[rows]
@@ -252,9 +279,9 @@ def weight_blocks(
 
 
 def finite_values(z: npt.ArrayLike) -> FloatArray:
-    """Values as float64, refused with their place where they are not finite."""
+    """Values as float64, or an error that says where they are not finite."""
     values = np.asarray(z, dtype=np.float64)
-    if values.size and np.isfinite(tabulated.ends(values.ravel())).all():
+    if values.size and np.isfinite(minmax(values.ravel())).all():
         return values
     bad = np.flatnonzero(~np.isfinite(values))
     if bad.size:
@@ -264,6 +291,18 @@ def finite_values(z: npt.ArrayLike) -> FloatArray:
             + (f" and {bad.size - 1} more" if bad.size > 1 else "")
         )
     return values
+
+
+def all_equal(scale: FloatArray) -> bool:
+    """Whether all values, at least one, have the same noise scale."""
+    return not any(scale.strides) or bool(np.ptp(scale) == 0)
+
+
+def tail_probability(level: float) -> float:
+    """Probability on either side of an equal-tailed interval of this level."""
+    if not 0 < level < 1:
+        raise ValueError(f"level must lie between 0 and 1, got {level!r}")
+    return (1 - level) / 2
 
 
 def broadcast_scale(z: FloatArray, scale: npt.ArrayLike) -> FloatArray:

@@ -1,19 +1,20 @@
-"""A point mass at zero plus a continuous slab: what the parametric families share.
+"""A point mass at zero plus a continuous slab: shared by the parametric families.
 
 The prior is ``pi0 delta_0 + (1 - pi0) H``. For a normal or a Laplace slab H, the
 posterior of ``z ~ N(eta, scale**2)`` is a point mass at zero and, on either side of it,
-a normal distribution that is cut off at zero:
+a normal distribution truncated at zero:
 
     p0 delta_0  +  p+ N(m+, v) on (0, inf)  +  p- N(-m-, v) on (-inf, 0).
 
-A family says what these are, and everything else follows here: with the hazard
-``h(u) = phi(u) / Phi(-u)`` at ``u = -m / sqrt(v)`` a half has mean
+A family says what these are, and everything else follows here: with the hazard rate
+``h(u) = phi(u) / Phi(-u)`` at ``u = -m / sqrt(v)`` a truncated half has mean
 ``sqrt(v) (h - u)`` and variance ``v (1 - h (h - u))``, and its quantiles come from
-those of the normal. All masses and tails are logarithms, so ``z = 1e6`` is as exact as
-``z = 1``.
+those of the normal. All masses and tail probabilities are kept as logarithms, so
+``z = 1e6`` is as exact as ``z = 1``.
 
 Estimates are by marginal maximum likelihood. For a given slab the log-likelihood is
-concave in pi0, which leaves a search in one dimension, over the slab's width.
+concave in pi0, which leaves a search in one dimension, over the slab's standard
+deviation.
 """
 
 from __future__ import annotations
@@ -28,19 +29,26 @@ import numpy.typing as npt
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import erfcx, log_ndtr, ndtri_exp
 
-from ebda.priors.base import PriorFamily, check_values
+from ebda.priors.base import (
+    BasePriorEstimator,
+    check_values,
+    divide_by_median_scale,
+)
 from ebda.priors.cells import Cells, group
-from ebda.priors.posterior import broadcast_scale, finite_values
+from ebda.priors.posterior import broadcast_scale, finite_values, tail_probability
+from ebda.storage.fields import Array, Scalar
+from ebda.storage.objects import Lengths, Nested, Schema, register
 from ebda.typing import FloatArray
 
 LOG_SQRT_2PI = 0.5 * np.log(2 * np.pi)
-# From here on the moments of a half are taken from their expansion in 1 / u**2: the
-# closed form loses u**4 roundings, the expansion 1e-8 of the value.
+# From here on the moments of a half are computed from their expansion in 1 / u**2, with
+# a relative error of 1e-8; that of the closed form is u**4 times the rounding error.
 _FAR = 30.0
-# Widths of the slab that are tried before the search is refined, a factor apart.
-_WIDTH_FACTOR = 1.15
-_MAX_WIDTHS = 200
-# Likelihood ratios are cut off here where only their inverse matters any more.
+# Standard deviations of the slab that are tried before the search is refined: the
+# factor between two of them, and how many there may be.
+_SD_FACTOR = 1.15
+_MAX_SDS = 200
+# Likelihood ratios are limited to this: beyond it only their inverse matters.
 _MAX_LOG_RATIO = 500.0
 
 
@@ -65,10 +73,10 @@ def log_mills(u: FloatArray) -> FloatArray:
     return ratio
 
 
-def cut_moments(u: FloatArray) -> tuple[FloatArray, FloatArray]:
+def truncated_moments(u: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Mean and variance of ``X - u`` given ``X > u``, for standard normal X.
 
-    >>> mean, variance = cut_moments(np.array([-50.0, 0.0, 1e5]))
+    >>> mean, variance = truncated_moments(np.array([-50.0, 0.0, 1e5]))
     >>> mean, variance.round(3)
     (array([5.00000000e+01, 7.97884561e-01, 1.00000000e-05]),
      array([1.   , 0.363, 0.   ]))
@@ -145,18 +153,18 @@ class SpikeSlabPosterior:
         """Mean and standard deviation of eta, flat."""
         above, below = np.exp(self._log_sides)
         sd = self.masses.sd
-        means, variances = cut_moments(-self.masses.location / sd)
-        means, spreads = means * sd, np.sqrt(variances) * sd
+        means, variances = truncated_moments(-self.masses.location / sd)
+        means, sds = means * sd, np.sqrt(variances) * sd
         mean = above * means[0] - below * means[1]
-        # Roots of squares by hypot: nothing overflows, whatever the unit.
-        deviation = np.sqrt(self._zero) * np.abs(mean)
-        for weight, side, spread in (
-            (above, means[0], spreads[0]),
-            (below, -means[1], spreads[1]),
+        # Roots of sums of squares by hypot, which does not overflow in any unit.
+        total_sd = np.sqrt(self._zero) * np.abs(mean)
+        for weight, mean_of_side, sd_of_side in (
+            (above, means[0], sds[0]),
+            (below, -means[1], sds[1]),
         ):
-            part = np.sqrt(weight) * np.hypot(spread, side - mean)
-            deviation = np.hypot(deviation, part)
-        return mean, deviation
+            part = np.sqrt(weight) * np.hypot(sd_of_side, mean_of_side - mean)
+            total_sd = np.hypot(total_sd, part)
+        return mean, total_sd
 
     @property
     def mean(self) -> FloatArray:
@@ -184,14 +192,12 @@ class SpikeSlabPosterior:
         level : float
             Probability inside, between 0 and 1.
         """
-        if not 0 < level < 1:
-            raise ValueError(f"level must lie between 0 and 1, got {level!r}")
-        tail = (1 - level) / 2
+        tail = tail_probability(level)
         upper, lower = self._end(0, 1, tail), 0.0 - self._end(1, 0, tail)
         return lower.reshape(self.shape), upper.reshape(self.shape)
 
     def _end(self, near: int, other: int, tail: float) -> FloatArray:
-        """Where the probability beyond, in the direction of a side, is `tail`."""
+        """Place, in the direction of a side, beyond which the probability is `tail`."""
         end = np.zeros(len(self._zero))
         for side, beyond, sign in ((near, tail, 1.0), (other, 1 - tail, -1.0)):
             log_beyond = np.log(beyond) - self._log_sides[side]
@@ -201,6 +207,25 @@ class SpikeSlabPosterior:
             distance = location - sd * ndtri_exp(log_tail)
             end[here] = sign * np.maximum(distance, 0)
         return end
+
+
+register(
+    Schema(
+        Masses,
+        {
+            "log_zero": Array(("flat",), ("free of NaN",)),
+            "log_sides": Array(("2", "flat"), ("free of NaN",)),
+            "location": Array(("2", "flat")),
+            "sd": Array(("flat",), ("finite", "positive")),
+        },
+    ),
+    Schema(
+        SpikeSlabPosterior,
+        {"shape": Lengths(), "masses": Nested(("Masses",))},
+    ),
+)
+# What a model file holds of a fitted estimator besides its prior.
+FITTED = {"log_likelihood_": Scalar((float,), finite=False)}
 
 
 @dataclass(frozen=True)
@@ -282,7 +307,7 @@ def fit_spike_slab(
     Parameters
     ----------
     family : callable
-        Makes the prior from the two.
+        Makes the prior from pi0 and the standard deviation.
     cells : Cells
         The values.
     min_sd : float
@@ -301,22 +326,22 @@ def fit_spike_slab(
         return float(share @ np.logaddexp(spike, slab + log_ratio)), weight
 
     max_sd = 2 * max(float(np.abs(z).max()), min_sd)
-    count = 2 + int(np.log(max_sd / min_sd) / np.log(_WIDTH_FACTOR))
-    widths = np.linspace(np.log(min_sd), np.log(max_sd), min(count, _MAX_WIDTHS))
-    gains = [profile(width)[0] for width in widths]
+    count = 2 + int(np.log(max_sd / min_sd) / np.log(_SD_FACTOR))
+    log_sds = np.linspace(np.log(min_sd), np.log(max_sd), min(count, _MAX_SDS))
+    gains = [profile(log_sd)[0] for log_sd in log_sds]
     best = int(np.argmax(gains))
     refined = minimize_scalar(
-        lambda width: -profile(width)[0],
-        bounds=(widths[max(best - 1, 0)], widths[min(best + 1, len(widths) - 1)]),
+        lambda log_sd: -profile(log_sd)[0],
+        bounds=(log_sds[max(best - 1, 0)], log_sds[min(best + 1, len(log_sds) - 1)]),
         method="bounded",
         options={"xatol": 1e-9},
     )
-    width = float(refined.x) if -refined.fun > gains[best] else widths[best]
-    return 1 - profile(width)[1], float(np.exp(width))
+    log_sd = float(refined.x) if -refined.fun > gains[best] else log_sds[best]
+    return 1 - profile(log_sd)[1], float(np.exp(log_sd))
 
 
-class SpikeSlabFamily(PriorFamily):
-    """Estimator of a point mass plus slab; a family names its prior.
+class SpikeSlabEstimator(BasePriorEstimator):
+    """Estimator of a point mass plus slab; subclasses define the prior.
 
     Parameters
     ----------
@@ -334,7 +359,7 @@ class SpikeSlabFamily(PriorFamily):
         """The prior with a given standard deviation of the slab."""
         raise NotImplementedError
 
-    def fit(self, z: npt.ArrayLike, scale: npt.ArrayLike = 1.0) -> SpikeSlabFamily:
+    def fit(self, z: npt.ArrayLike, scale: npt.ArrayLike = 1.0) -> SpikeSlabEstimator:
         """Estimate the prior of eta.
 
         Parameters
@@ -347,12 +372,11 @@ class SpikeSlabFamily(PriorFamily):
         values, scales = check_values(z, scale)
         if not (np.isfinite(self.min_sd) and self.min_sd > 0):
             raise ValueError(f"min_sd must be positive, got {self.min_sd!r}")
-        # In one order, so that another one of the same values changes no bit.
+        # Sorted, so that the order of the values does not change a bit of the result.
         order = np.lexsort((scales, values))
         values, scales = values[order], scales[order]
-        unit = float(np.median(scales))
-        cells = group(values / unit, scales / unit)
-        pi0, sd = fit_spike_slab(self._prior, cells, self.min_sd)
+        z, noise, unit = divide_by_median_scale(values, scales)
+        pi0, sd = fit_spike_slab(self._prior, group(z, noise), self.min_sd)
         self.prior_ = self._prior(pi0, sd * unit)
         self.log_likelihood_ = float(self.prior_.logpdf(values, scales).sum())
         return self

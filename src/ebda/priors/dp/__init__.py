@@ -1,1 +1,1 @@
-"""The Dirichlet process prior: the paper's Algorithm 1, and its converged form."""
+"""The Dirichlet process prior: the paper's Algorithm 1, and a fit that converges."""

@@ -1,9 +1,9 @@
-"""Algorithm 1 of the paper, to the letter: uniform start, sup-norm stop.
+"""Algorithm 1 of the paper to the letter, with its uniform start and stopping rule.
 
-Kept for reproduction. Started from ``phi = 1/T`` the components are all alike and
-part only through rounding and the order of the sticks, so the loop can stop at once
-or end with everything at zero (see the reference cases in the tests);
-:mod:`ebda.priors.dp.converged` fits the same posterior from spread start values.
+Kept for reproduction. From the start ``phi = 1/T`` all components are alike, and only
+rounding and the order of the sticks separate them. The loop may therefore stop at once,
+or end with all components at zero (see the reference cases in the tests);
+:mod:`ebda.priors.dp.converged` fits the same posterior from other start values.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from ebda.priors.dp.variational import (
 )
 from ebda.typing import FloatArray
 
-# Elements of the responsibilities of a stack of batches: 8 MiB.
+# Responsibilities in a stack of batches: 8 MiB of float64.
 _STACK_ELEMENTS = 1 << 20
 
 
-def algorithm1(
+def fit_algorithm1(
     batches: Sequence[Cells], model: Model, n_components: int, tol: float, max_iter: int
 ) -> list[VariationalFit]:
     """Iterate each batch until no responsibility moves by more than `tol`.
 
-    Batches of one size run as a stack: the arithmetic of each is the same, and the
-    cost of calling it is shared.
+    Batches of equal size run as a stack: the arithmetic of each is the same, and they
+    share the cost of the calls.
     """
     fits: dict[int, VariationalFit] = {}
     for size in sorted({len(cells.value) for cells in batches}):
@@ -59,10 +59,10 @@ def _stack(batches: list[Cells]) -> Cells:
 def _iterate(
     stack: Cells, model: Model, n_components: int, tol: float, max_iter: int
 ) -> list[VariationalFit]:
-    """The loop, over those of the stack that still move.
+    """The loop, over those batches of the stack that have not converged.
 
-    As in the authors' program, the m and p that are returned are those of the last
-    round, from which the last phi was computed.
+    As in the authors' program, the m and p returned are those of the last iteration,
+    from which the last phi was computed.
     """
     n, size = stack.value.shape
     phi = np.full((n, n_components, size), 1 / n_components)

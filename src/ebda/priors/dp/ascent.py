@@ -1,10 +1,11 @@
-"""A climb of the lower bound: steps, extrapolations of them, and the fixed point.
+"""Accelerated ascent of the lower bound.
 
-The state is the (T, 3) statistics of the components (:mod:`ebda.priors.dp.variational`),
-and a step their image under a round of coordinate ascent, which never lowers the bound.
-Steps are extrapolated along their path (Anderson acceleration, with the bound as the
-judge as in Henderson and Varadhan 2019): where the extrapolation is lower, the plain
-step is taken instead. Within a climb the bound rises monotonically.
+The state is the (T, 3) statistics of the components
+(:mod:`ebda.priors.dp.variational`). A step replaces them by their image under one round
+of coordinate ascent, which never lowers the bound. Steps are accelerated by Anderson
+extrapolation, which is accepted only if the bound is no lower there (as in Henderson
+and Varadhan 2019); otherwise the plain step is taken. The bound therefore rises
+monotonically.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ from ebda.priors.cells import Cells
 from ebda.priors.dp.variational import Model, ascend
 from ebda.typing import FloatArray, IntArray
 
-# Points of the path that an extrapolation combines.
+# Number of points of the path that an extrapolation combines.
 _MEMORY = 10
-# Residuals at which a fixed point is exact, and at which it is reached; and steps
-# without a smaller one to wait for.
+# Residuals at which a fixed point counts as exact, and as reached; and the number of
+# steps without a smaller residual after which the polishing ends.
 _POLISHED = 1e-14
 _CLOSE = 1e-9
 _POLISH_PATIENCE = 12
@@ -32,27 +33,26 @@ def _log_stick_evidence(count: FloatArray, alpha: float) -> FloatArray:
 
 
 def order_by_size(stats: FloatArray, alpha: float) -> IntArray:
-    """Permutation to decreasing counts, or none where that would lower the bound.
+    """Permutation to decreasing counts, or the identity if that lowers the bound.
 
-    The exception is the last pair of sticks, for which ``V_T = 1`` and, with
-    alpha > 1, the smaller component is better placed first. Axes before the last two
-    are carried along.
+    It can do so because of the last pair of sticks: ``V_T = 1``, and with alpha > 1
+    the smaller component is better placed first. Leading axes are a stack of problems.
     """
     count = stats[..., 0]
-    as_it_is = np.arange(count.shape[-1])
+    identity = np.arange(count.shape[-1])
     if (count[..., 1:] <= count[..., :-1]).all():
-        return np.broadcast_to(as_it_is, count.shape)
+        return np.broadcast_to(identity, count.shape)
     order = np.argsort(-count, axis=-1, kind="stable")
     current = _log_stick_evidence(count, alpha)
     ordered = _log_stick_evidence(np.take_along_axis(count, order, -1), alpha)
-    return np.where((ordered < current)[..., None], as_it_is, order)
+    return np.where((ordered < current)[..., None], identity, order)
 
 
 def extrapolate(path: list[tuple[FloatArray, FloatArray]]) -> FloatArray | None:
-    """Anderson's guess at the fixed point from points x and their images g(x).
+    """Anderson's extrapolation to the fixed point from points x and images g(x).
 
-    The combination of the last images whose residual ``g(x) - x`` is smallest, each
-    component measured in units of the standard error of its count.
+    This is the combination of the last images with the smallest residual ``g(x) - x``,
+    each component in units of the standard error of its count. None if there is none.
     """
     if len(path) < 2:
         return None
@@ -74,14 +74,14 @@ def extrapolate(path: list[tuple[FloatArray, FloatArray]]) -> FloatArray | None:
 
 
 class Ascent:
-    """The state of the climb: statistics, their image, and the bound at them."""
+    """State of the ascent: the statistics, their image, and the bound at them."""
 
     def __init__(self, cells: Cells, model: Model, stats: FloatArray) -> None:
         self.cells, self.model = cells, model
         self.jump_to(stats[order_by_size(stats, model.alpha)])
         self.bounds = [self.bound]
         self.leaping = False
-        self.longest = 16.0  # length of a leap; adapts to what succeeds
+        self.longest = 16.0  # longest leap; adapts to what succeeds
 
     def _image(self, stats: FloatArray) -> tuple[FloatArray, float]:
         image, bound = ascend(stats, self.cells, self.model)
@@ -97,12 +97,12 @@ class Ascent:
     def jump_to(
         self, stats: FloatArray, image: FloatArray | None = None, bound: float = 0.0
     ) -> None:
-        """Move off the path: what was learnt along it no longer holds."""
+        """Move to other statistics, and forget the path to the present ones."""
         self._move_to(stats, image, bound)
         self.path: list[tuple[FloatArray, FloatArray]] = []
 
     def try_jump(self, stats: FloatArray) -> bool:
-        """Move to these statistics, in order of size, if the bound is higher there."""
+        """Move to these statistics, sorted by size, if the bound is higher there."""
         ordered = stats[order_by_size(stats, self.model.alpha)]
         image, bound = self._image(ordered)
         if bound <= self.bound:
@@ -112,7 +112,7 @@ class Ascent:
         return True
 
     def step(self) -> None:
-        """Move to the extrapolation if it is no lower, else to the plain image."""
+        """Move to the extrapolation unless the bound is lower there."""
         order = order_by_size(self.image, self.model.alpha)
         self.path = [(x[order], g[order]) for x, g in self.path[-_MEMORY:]]
         self.path.append((self.stats[order], self.image[order]))
@@ -130,10 +130,10 @@ class Ascent:
             self._leap()
 
     def _leap(self) -> None:
-        """A plain step, and on along its direction if that is higher still.
+        """A plain step, and a longer one in its direction if that is higher still.
 
-        Near a saddle the nearest fixed point lies behind, and only going on in the
-        direction of ascent gets away from it (the step length is SQUAREM's).
+        Near a saddle point, extrapolation leads back to it; long steps in the direction
+        of ascent lead away from it. The step length is that of SQUAREM.
         """
         first, second = self.path[-1]
         self.jump_to(second)
@@ -160,12 +160,12 @@ class Ascent:
     def gain(self, share: float) -> float:
         """A share of the bound or of the number of values, whichever is smaller.
 
-        For z-scores the two are alike, and a wild value makes only the bound large.
+        For z-scores the two are similar, but an outlier can make the bound very large.
         """
         return share * min(abs(self.bound), float(self.cells.count.sum()))
 
     def climb(self, tol: float, max_iter: int) -> bool:
-        """Step until the bound gains less than `tol`; False if the steps ran out."""
+        """Step until the bound gains less than `tol`; whether it did in `max_iter`."""
         while len(self.bounds) <= max_iter:
             before = self.bound
             self.step()
@@ -175,15 +175,15 @@ class Ascent:
         return False
 
     def _residual(self, stats: FloatArray, image: FloatArray) -> float:
-        """Distance of statistics from their image, as a share of their size."""
+        """Largest difference between statistics and their image, relative to counts."""
         return float(np.abs((image - stats) / (1 + stats[:, :1])).max())
 
     def polish(self) -> bool:
-        """Go on to the fixed point itself, to the last digits; whether it was reached.
+        """Iterate to the fixed point, to the last digits; whether it was reached.
 
-        Near the top the bound no longer tells, while the atoms may still move by
-        its square root; the residual does. Where the fixed point is not isolated it
-        stops falling, and the best point is kept.
+        Near the maximum the bound changes only by the square of what the atoms move,
+        so the residual decides instead. Where the fixed point is not isolated, the
+        residual stops falling, and the best point is kept.
         """
         best = self._residual(self.stats, self.image)
         stats, image, bound = self.stats, self.image, self.bound

@@ -1,25 +1,26 @@
 """The same variational posterior as Algorithm 1, fitted until it has converged.
 
-What differs is only how the maximum of the lower bound is looked for:
+Only the search for the maximum of the lower bound differs:
 
-- The components start spread over the range of the data, and one at zero with most
-  of the mass, so that none has to be found by breaking a symmetry.
+- The components start spread over the range of the data, with one at zero that has
+  most of the mass, so that no symmetry has to be broken.
 - They are kept in order of size. For adjacent sticks with counts a before b the
   bound is larger when a >= b, so sorting never lowers it.
-- Statistics are extrapolated along their path (:mod:`ebda.priors.dp.ascent`).
+- Steps are accelerated by extrapolation (:mod:`ebda.priors.dp.ascent`).
 - Two components are merged wherever that raises the bound. Coordinate ascent cannot
-  do this by itself, and without it the null values end up shared by several atoms
-  just off zero that no amount of data could tell from it.
-- A component is born wherever the likelihood most wants one, if that raises the
-  bound: the result does not hang on where the components started.
-- An atom just off zero that holds most values is tried again as zero with a few
-  effects. The bound is loose where components overlap, so these two optima are
+  do this by itself, and without it the null values are shared by several atoms
+  close to zero that no amount of data could distinguish from zero.
+- A component is added where it raises the likelihood most, if that raises the bound.
+  The result then does not depend on where the components started.
+- If the largest atom is close to zero but not at it, zero with a few effects is tried
+  instead. The bound is loose where components overlap, so these two optima are
   compared by their evidence (:mod:`ebda.priors.dp.evidence`).
 - Many values are grouped into narrow cells (:mod:`ebda.priors.cells`), so that an
-  iteration costs the same for 10^4 values as for 10^8; and where there are very many,
-  mergers and births are tried on wider cells first.
+  iteration costs the same for 10^4 values as for 10^8. If there are very many, merge
+  and birth moves are tried on wider cells first.
 
-Each step is accepted by the lower bound alone; it rises monotonically.
+Apart from that comparison, steps are accepted by the lower bound alone, which rises
+monotonically.
 """
 
 from __future__ import annotations
@@ -38,38 +39,43 @@ from ebda.priors.dp.variational import (
     responsibilities,
     statistics,
 )
+from ebda.sizes import sizes
 from ebda.typing import FloatArray
 
 # Share of the mass that the component at zero starts with.
 _START_ZERO = 0.9
-# Steps of the last climb after which mergers are tried again; more each time.
+# Steps of the final ascent after which merge moves are tried again; doubled each time.
 _MERGE_AFTER = 25
-# Relative gain of the bound at which to look for mergers and births.
+# Relative gain of the bound below which merge and birth moves are tried.
 _LOOSE = 1e-5
-# Relative gain of the bound at which a start near the optimum is close to it.
+# Relative gain of the bound below which an ascent is close to the optimum.
 _NEAR = 1e-8
-# More values than this are searched in wider cells first.
-MANY = 100_000
 
 
 def start_atoms(value: FloatArray, n_components: int) -> FloatArray:
-    """Zero, and T - 1 locations spread evenly over where there are data."""
+    """Zero, and T - 1 locations evenly spread over where there are values."""
     middles = occupied(value)
     place = np.linspace(0, len(middles) - 1, n_components - 1)
     return np.append(0.0, np.interp(place, np.arange(len(middles)), middles))
 
 
-def _start(cells: Cells, n_components: int) -> FloatArray:
-    atoms = start_atoms(cells.value, n_components)
-    log_weight = np.full(n_components, np.log((1 - _START_ZERO) / n_components))
-    log_weight[0] = np.log(_START_ZERO)
+def _statistics_of(
+    atoms: FloatArray, log_weight: FloatArray, cells: Cells
+) -> FloatArray:
+    """Statistics of the posterior under a mixture with these atoms."""
     square = (cells.value - atoms[:, None]) ** 2
     phi, _ = responsibilities(log_weight[:, None] - 0.5 * cells.precision * square)
     return statistics(phi, cells)
 
 
+def _start(cells: Cells, n_components: int) -> FloatArray:
+    log_weight = np.full(n_components, np.log((1 - _START_ZERO) / n_components))
+    log_weight[0] = np.log(_START_ZERO)
+    return _statistics_of(start_atoms(cells.value, n_components), log_weight, cells)
+
+
 def _search(ascent: Ascent, max_iter: int) -> bool:
-    """Climb, merge and bear while that raises the bound; False if steps ran out."""
+    """Climb, with merge and birth moves while they help; False if steps ran out."""
     changed = True
     while changed:
         done = ascent.climb(ascent.gain(_LOOSE), max_iter)
@@ -78,10 +84,10 @@ def _search(ascent: Ascent, max_iter: int) -> bool:
 
 
 def _settle(ascent: Ascent, tol: float, max_iter: int) -> bool:
-    """Climb and merge until the bound gains less than `tol` of itself."""
+    """Climb and merge until the relative gain of the bound is below `tol`."""
     patience = _MERGE_AFTER
     while len(ascent.bounds) <= max_iter:
-        # A component that nothing needs dies slowly: mergers do not wait for that.
+        # A superfluous component vanishes slowly; a merge move removes it at once.
         settled = ascent.climb(
             ascent.gain(tol), min(len(ascent.bounds) + patience, max_iter)
         )
@@ -93,7 +99,7 @@ def _settle(ascent: Ascent, tol: float, max_iter: int) -> bool:
 
 
 def _finer(ascent: Ascent, cells: Cells) -> Ascent:
-    """The climb goes on in narrower cells: statistics are sums over values."""
+    """Continue in narrower cells; the statistics are the same sums over values."""
     if ascent.cells is cells:
         return ascent
     finer = Ascent(cells, ascent.model, ascent.stats)
@@ -101,7 +107,7 @@ def _finer(ascent: Ascent, cells: Cells) -> Ascent:
     return finer
 
 
-def nearest(
+def fit_from(
     start: DiscretePrior,
     cells: Cells,
     model: Model,
@@ -109,18 +115,16 @@ def nearest(
     tol: float,
     max_iter: int,
 ) -> VariationalFit:
-    """The optimum of the lower bound that a mixture near it leads to.
+    """The optimum of the lower bound that a start close to it leads to.
 
-    One climb, with no births, mergers or splits: for values that differ little from
+    One ascent without birth, merge or split moves: for values that differ little from
     those that `start` was fitted to.
     """
     log_weight = np.log(np.maximum(start.weights, 1e-300))
-    square = (cells.value - start.atoms[:, None]) ** 2
-    phi, _ = responsibilities(log_weight[:, None] - 0.5 * cells.precision * square)
-    stats = np.zeros((max(n_components, len(phi)), 3))
-    stats[: len(phi)] = statistics(phi, cells)
+    stats = np.zeros((max(n_components, len(start.atoms)), 3))
+    stats[: len(start.atoms)] = _statistics_of(start.atoms, log_weight, cells)
     ascent = Ascent(cells, model, stats)
-    # The start is close already: the bound need not say more before the polish.
+    # The start is close already, so a loose tolerance will do before the polish.
     done = ascent.climb(ascent.gain(max(tol, _NEAR)), max_iter)
     done = ascent.polish() or done
     return VariationalFit(
@@ -128,16 +132,16 @@ def nearest(
     )
 
 
-def converged(
+def fit_converged(
     cells: Cells, model: Model, n_components: int, tol: float, max_iter: int
 ) -> VariationalFit:
     """The best optimum of the lower bound that is found.
 
-    A climb from spread start values, and from each split of its largest component
-    where that is not at zero; the evidence chooses. Of very many values wider cells
-    are looked at first.
+    One ascent from spread start values, and one from each split of the largest
+    component if that is not at zero; the evidence chooses. Very many values are
+    searched in wider cells first.
     """
-    wide = cells.wider() if cells.count.sum() > MANY else cells
+    wide = cells.wider() if cells.count.sum() > sizes.coarse_values else cells
     first_tol = tol if wide is cells else max(tol, _NEAR)
     best = Ascent(wide, model, _start(wide, n_components))
     done = _search(best, max_iter) and _settle(best, first_tol, max_iter)
@@ -146,7 +150,7 @@ def converged(
         done = done and _settle(best, tol, max_iter)
     rivals = []
     for stats in splits(best):
-        # No mergers: by the bound they would undo the split.
+        # No merge moves: judged by the bound they would undo the split.
         rival = Ascent(wide, model, stats)
         rivals.append((rival.climb(rival.gain(first_tol), max_iter), rival))
     if rivals:

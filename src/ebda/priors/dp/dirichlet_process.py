@@ -14,32 +14,40 @@ from sklearn.utils import check_random_state
 
 from ebda.jobs import map_batches
 from ebda.kernels.threads import allow_threads, one_blas_thread
-from ebda.priors.base import PriorFamily, check_values
+from ebda.priors.base import (
+    BasePriorEstimator,
+    PriorFamily,
+    check_values,
+    divide_by_median_scale,
+)
 from ebda.priors.cells import Cells, each_value, group
 from ebda.priors.discrete import DiscretePrior
-from ebda.priors.dp.algorithm1 import algorithm1
-from ebda.priors.dp.converged import MANY, converged, nearest
+from ebda.priors.dp.algorithm1 import fit_algorithm1
+from ebda.priors.dp.converged import fit_converged, fit_from
 from ebda.priors.dp.variational import Model, VariationalFit
+from ebda.priors.posterior import DiscretePosterior
+from ebda.sizes import sizes
+from ebda.storage.fields import Array, Scalar
 from ebda.typing import FloatArray
 
 Inference = Callable[[list[Cells], Model, int, float, int], list[VariationalFit]]
 
 
 def _converged(batches: list[Cells], *settings: Any) -> list[VariationalFit]:
-    return [converged(cells, *settings) for cells in batches]
+    return [fit_converged(cells, *settings) for cells in batches]
 
 
-def _nearest(
+def _from_start(
     start: DiscretePrior, batches: list[Cells], *settings: Any
 ) -> list[VariationalFit]:
-    return [nearest(start, cells, *settings) for cells in batches]
+    return [fit_from(start, cells, *settings) for cells in batches]
 
 
 # name: (how values are grouped, the iteration, its default weights and tolerance)
 INFERENCES: dict[
     str, tuple[Callable[[FloatArray, FloatArray], Cells], Inference, str, float]
 ] = {
-    "paper": (each_value, algorithm1, "map", 1e-3),
+    "paper": (each_value, fit_algorithm1, "map", 1e-3),
     "converged": (group, _converged, "mean", 1e-12),
 }
 WEIGHTS: dict[str, Callable[[VariationalFit, Cells], DiscretePrior]] = {
@@ -55,11 +63,12 @@ def _fit_batches(
     start: DiscretePrior | None,
     settings: tuple[Model, int, float, int],
 ) -> list[tuple[VariationalFit, DiscretePrior]]:
-    """The posterior of each batch and the prior it gives, perhaps on a worker."""
+    """The posterior of each batch, and the prior that follows; may run on a worker."""
     iteration = INFERENCES[inference][1]
     if start is not None:
-        iteration = partial(_nearest, start)
-    # Threads of BLAS add in another order: with one, n_jobs changes no bit.
+        iteration = partial(_from_start, start)
+    # The order in which BLAS adds depends on its threads: with one the result does not
+    # depend on n_jobs.
     with one_blas_thread():
         fits = iteration(batches, *settings)
         prior = WEIGHTS[weights]
@@ -68,16 +77,17 @@ def _fit_batches(
         ]
 
 
-# The tolerance for more than MANY values.
-_MANY_TOL = 1e-9
+# The least default tolerance for more values than `sizes.coarse_values`: what their
+# bound gains below it says nothing about them.
+_COARSE_TOL = 1e-9
 
 
-class DirichletProcess(PriorFamily):
+class DirichletProcess(BasePriorEstimator):
     """Dirichlet process prior with a point mass at zero, by variational Bayes.
 
     ``z_k ~ N(eta_k, scale_k**2)``, ``eta_k ~ G``, ``G ~ DP(alpha, G0)`` with
     ``G0 = w delta_0 + (1 - w) N(0, sigma**2)`` (Ouyang and Liang, Section 3). The
-    fitted factorised posterior is summed up as a discrete prior.
+    fitted factorised posterior is summarised as a discrete prior.
 
     Parameters
     ----------
@@ -85,37 +95,39 @@ class DirichletProcess(PriorFamily):
         Concentration: larger values expect more components.
     sigma : float
         Standard deviation of the non-zero part of the base measure, in units of the
-        noise (of the median noise, where values differ in it). A lone value far out
-        is shrunk by ``sigma**2 / (sigma**2 + 1)``.
+        noise (of the median noise, where values differ in it). A single outlier
+        is multiplied by ``sigma**2 / (sigma**2 + 1)``.
     zero_weight : float
         w, the prior probability that a component is at zero, between 0 and 1. The
         default was chosen by the error on the paper's study 1
         (``benchmarks/study1.py --sweep``), which changes by 3 % from 0.5 to 0.9.
     n_components : int
-        T, the truncation. With converged inference more than are needed do no harm;
-        effects with very heavy tails may need more.
+        T, the truncation. With converged inference, too many do no harm; effects with
+        very heavy tails may need more.
     n_batches : int
-        I, the random batches that are fitted apart and averaged. The paper needs
-        them; converged inference does not.
+        I, the number of random batches that are fitted separately and averaged. The
+        paper needs them; converged inference does not.
     inference : {"converged", "paper"}
-        "converged": ascent of the lower bound from spread start values, with
-        mergers (:mod:`ebda.priors.dp.converged`). "paper": Algorithm 1 to the letter.
+        "converged": ascent of the lower bound from spread start values, with merge
+        and birth moves (:mod:`ebda.priors.dp.converged`). "paper": Algorithm 1 to the
+        letter.
     weights : {"mean", "map"}, optional
         "mean": expected weights of the components. "map": hard assignments, as in
         the paper. By default "map" for "paper" and "mean" for "converged".
     tol : float, optional
-        "converged": stop when the bound gains less than this share of itself, by
-        default 1e-12, or 1e-9 for more than 100,000 values. "paper": stop when no
-        responsibility moves by more, by default 1e-3.
+        "converged": stop when the relative gain of the bound is smaller, by default
+        1e-12, or 1e-9 for more than 100,000 values. "paper": stop when no
+        responsibility changes by more, by default 1e-3.
     max_iter : int
-        Iterations at the most, for each batch.
+        Maximum number of iterations for each batch.
     start : DiscretePrior, optional
-        "converged": a prior fitted to similar values, from which the nearest optimum
-        is climbed to, without a search for others.
+        "converged": a prior fitted to similar values. The ascent starts there, and
+        other optima are not searched for.
     n_jobs : int, optional
-        Batches fitted at a time, as joblib counts. The result does not depend on it.
+        Number of batches that are fitted at a time, as joblib counts. The result does
+        not depend on it.
     random_state : int, RandomState or None
-        Draws the batches; not used when there is one.
+        Determines the batches; not used if there is only one.
 
     Attributes
     ----------
@@ -124,10 +136,11 @@ class DirichletProcess(PriorFamily):
     lower_bound_ : float
         Evidence lower bound, summed over batches.
     lower_bounds_ : ndarray
-        The bound after each iteration; a batch that stops early stays at its last.
+        The bound after each iteration; for a batch that stops early the last one is
+        repeated.
     n_iter_ : int
-        Entries of `lower_bounds_`: iterations of the slowest batch, mergers and
-        births counted.
+        Length of `lower_bounds_`: iterations of the slowest batch, including merge
+        and birth moves.
     converged_ : bool
         Whether every batch met the stopping rule.
     batches_ : list of VariationalFit
@@ -187,17 +200,11 @@ class DirichletProcess(PriorFamily):
 
     def _fit(self, values: FloatArray, scales: FloatArray) -> DirichletProcess:
         self._check_parameters(len(values))
-        equal = scales.strides == (0,) or np.ptp(scales) == 0
-        unit = float(scales[0] if equal else np.median(scales))
-        if equal:
-            scales = np.broadcast_to(1.0, values.shape)
-            values = values if unit == 1 else values / unit
-        else:
-            values, scales = values / unit, scales / unit
+        values, scales, unit = divide_by_median_scale(values, scales)
         start = self.start if self.start is None else self.start.rescale(1 / unit)
         batches = self._batches(len(values))
-        # A batch is grouped here: its cells are far fewer than its values, and they
-        # are what is sent to another process or machine.
+        # Batches are grouped here, because cells are what is sent to another process
+        # or machine, and there are far fewer of them than values.
         with one_blas_thread():
             grouping = INFERENCES[self.inference][0]
             cells = [grouping(values[rows], scales[rows]) for rows in batches]
@@ -219,11 +226,10 @@ class DirichletProcess(PriorFamily):
     def _fitting(
         self, largest: int, start: DiscretePrior | None
     ) -> Callable[[list[Cells]], list[tuple[VariationalFit, DiscretePrior]]]:
-        """How batches are fitted, the largest of which has so many values."""
+        """A function that fits batches, the largest of which has so many values."""
         _, _, weights, tol = INFERENCES[self.inference]
-        if largest > MANY:
-            # What the bound of many values gains below this says nothing about them.
-            tol = max(tol, _MANY_TOL)
+        if largest > sizes.coarse_values:
+            tol = max(tol, _COARSE_TOL)
         settings = (
             Model(self.alpha, self.sigma, self.zero_weight),
             self.n_components,
@@ -282,3 +288,21 @@ class DirichletProcess(PriorFamily):
                 raise ValueError(
                     f"{name} must be one of {sorted(known)}, got {value!r}"
                 )
+
+
+FAMILY = PriorFamily(
+    "dp",
+    "Dirichlet process with a point mass at zero",
+    DirichletProcess,
+    DiscretePrior,
+    DiscretePosterior,
+    # The last tenth of a nat of the bound, which takes hundreds of steps where it is
+    # flat, says nothing about the data.
+    classifier_settings={"tol": 1e-9},
+    fitted={
+        "lower_bounds_": Array(("i",), ("free of NaN",)),
+        "lower_bound_": Scalar((float,), finite=False),
+        "n_iter_": Scalar((int,), least=0),
+        "converged_": Scalar((bool,)),
+    },
+)

@@ -1,10 +1,10 @@
 """The evidence for a fitted mixture by Laplace's method.
 
-The variational bound takes the assignments as known when it weighs how well the
-parameters are known. Where components overlap (nulls and effects of one standard
-error) that charges the mixture several nats too many, and one atom just off zero can
-have a higher bound than zero with a few per cent of effects, though it is the poorer
-model. Laplace's method uses the information in the values themselves:
+The variational bound treats the assignments as known when it accounts for the
+uncertainty of the parameters. Where components overlap (nulls and effects of one
+standard error) this costs the mixture several nats too many, and a single atom close to
+zero can have a higher bound than zero with a few per cent of effects, though it is the
+poorer model. Laplace's method uses the information in the values themselves:
 
     log p(z) ~ log p(z | theta) + log p(theta) + (k/2) log 2 pi - 1/2 log det H,
 
@@ -27,8 +27,8 @@ _LOG_2PI = np.log(2 * np.pi)
 def log_evidence(cells: Cells, q: Components, model: Model) -> float:
     """Laplace's approximation at the mixture that `q` stands for.
 
-    Constants that depend on the values alone are left out: only differences between
-    mixtures for the same values have a meaning.
+    Constants that depend on the values alone are left out, so only differences between
+    mixtures for the same values are meaningful.
     """
     order = np.flatnonzero(q.used)[np.argsort(-q.count[q.used], kind="stable")]
     atoms, count = q.atoms[order], q.count[order]

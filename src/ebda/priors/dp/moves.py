@@ -1,4 +1,4 @@
-"""What coordinate ascent cannot do: merge, bear and split components."""
+"""Merge, birth and split moves: what coordinate ascent cannot do by itself."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from ebda.priors.dp.ascent import Ascent, order_by_size
 from ebda.priors.dp.variational import Components, bounds_at, components, statistics
 from ebda.typing import FloatArray
 
-# Half-unit cells of z that hold any value are where an atom may be.
-_PLACE = 0.5
-# Neighbours in order of location are tried for merging, and only then components this
-# far apart.
+# Width of the cells of z in which an atom may lie if they hold any value.
+_WIDTH = 0.5
+# Components are merged with their neighbours in order of location, and only if none of
+# these merges helps with the second and third next.
 _MERGE_REACHES = ((1,), (2, 3))
-# Steps that a newborn component has to prove itself.
+# Steps after which a birth must have raised the bound.
 _BIRTH_STEPS = 30
-# A birth whose likelihood gains this many times less than the bound should is left
-# out: of those that succeed none was below 0.9 of it.
+# A birth is not tried if the likelihood gains less than what the bound must gain,
+# divided by this. In births that succeeded it never gained less than 0.9 times that.
 _HOPELESS = 3.0
-# Effects, in standard errors, that an atom just off zero may stand for.
+# Effects, in standard errors, that an atom close to zero may stand for.
 _SPLIT_EFFECTS = (0.5, 1.0, 2.0)
 
 
 def occupied(value: FloatArray) -> FloatArray:
-    """Middles of the half-unit cells that hold any value."""
-    return (np.unique(np.floor(value / _PLACE)) + 0.5) * _PLACE
+    """Middles of the cells that hold any value."""
+    return (np.unique(np.floor(value / _WIDTH)) + 0.5) * _WIDTH
 
 
 def merge(ascent: Ascent) -> bool:
-    """Merge pairs of components, best first, while that raises the bound."""
+    """Merge pairs of components, best first, while that raises the bound; any done."""
     merged = False
     while _merge_round(ascent):
         merged = True
@@ -42,12 +42,12 @@ def merge(ascent: Ascent) -> bool:
 def _merge_round(ascent: Ascent) -> bool:
     q = components(ascent.stats, ascent.model)
     used = np.flatnonzero(q.used)
-    by_place = used[np.argsort(q.atoms[used], kind="stable")]
+    by_location = used[np.argsort(q.atoms[used], kind="stable")]
     for reaches in _MERGE_REACHES:
         pairs = [
             pair
             for reach in reaches
-            for pair in zip(by_place[:-reach], by_place[reach:], strict=True)
+            for pair in zip(by_location[:-reach], by_location[reach:], strict=True)
         ]
         if not pairs:
             break
@@ -83,12 +83,12 @@ def _merged(stats: FloatArray, i: int, j: int) -> FloatArray:
 
 
 def birth(ascent: Ascent, tol: float) -> bool:
-    """Put an unused component where the data want one, if that raises the bound."""
+    """Add a component where the likelihood gains most, if that raises the bound."""
     q = components(ascent.stats, ascent.model)
     unused = np.flatnonzero(~q.used)
     if unused.size == 0:
         return False
-    for phi in _wanted(ascent.cells, q, tol / _HOPELESS):
+    for phi in _candidates(ascent.cells, q, tol / _HOPELESS):
         born = statistics(phi[None, :], ascent.cells)[0]
         stats = ascent.stats * (1 - born[0] / ascent.cells.count.sum())
         stats[unused[-1]] = born
@@ -102,13 +102,14 @@ def birth(ascent: Ascent, tol: float) -> bool:
     return False
 
 
-def _wanted(cells: Cells, q: Components, least: float) -> Iterator[FloatArray]:
-    """Responsibilities of components that the mixture lacks, the most wanted first.
+def _candidates(cells: Cells, q: Components, least: float) -> Iterator[FloatArray]:
+    """Responsibilities of components that might be added, the most promising first.
 
     The directional derivative of the log-likelihood towards an atom at a is
-    ``sum_k (r_k(a) - 1)`` with ``r_k(a) = N(Y_k; a) / f(Y_k)``: where it is positive
-    and largest, on either side of zero, an atom is wanted, and its mass is the
-    omega that maximises ``sum_k log(1 - omega + omega r_k)``, which is to be `least`.
+    ``sum_k (r_k(a) - 1)`` with ``r_k(a) = N(Y_k; a) / f(Y_k)``. The candidates are the
+    atoms where it is largest on either side of zero, if it is positive. The mass of
+    such an atom is the omega that maximises ``sum_k log(1 - omega + omega r_k)``, and
+    that maximum must be at least `least`.
     """
     prior = DiscretePrior(q.atoms[q.used], q.count[q.used])
     log_f = prior.logpdf(cells.value, cells.precision**-0.5)
@@ -135,9 +136,10 @@ def _wanted(cells: Cells, q: Components, least: float) -> Iterator[FloatArray]:
 
 
 def splits(ascent: Ascent) -> Iterator[FloatArray]:
-    """Statistics with the component just off zero split into zero and effects.
+    """Statistics with the largest component split into zero and effects.
 
-    The effects lie at a few places further out, in the share that keeps the mean.
+    A few places of the effects are tried, farther from zero than the component and
+    with the share of its values that keeps the mean.
     """
     q = components(ascent.stats, ascent.model)
     largest = int(np.argmax(q.count))

@@ -8,13 +8,13 @@ precision ``lambda_k`` for each value (1 in the paper):
     Z_k ~ Multinomial(pi), Y_k ~ N(eta*_{Z_k}, 1 / lambda_k)
 
 and its factorised posterior ``q(eta*, xi) q(V) q(Z)`` (Appendix B). The optimal
-factors depend on the responsibilities phi only through three sums a component,
+factors depend on the responsibilities phi only through three sums per component,
 
     n_t = sum_k phi_kt,  h_t = sum_k lambda_k phi_kt,  s_t = sum_k lambda_k phi_kt Y_k,
 
 so these (T, 3) statistics are the state of an iteration, and one evaluation maps
 them to the next ones together with the evidence lower bound. All functions take stacks
-of problems of one size: axes before the last ones are carried along.
+of problems of equal size along leading axes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from ebda.priors.cells import Cells
 from ebda.priors.discrete import DiscretePrior
 from ebda.typing import FloatArray
 
-# Responsibilities of a stack that are worked on at a time: 1 MiB.
+# Responsibilities of a stack in a block: 1 MiB of float64.
 _STACK_ELEMENTS = 1 << 17
 # Sums of densities below this have lost digits.
 _LEAST_TOTAL = 1e-280
@@ -52,7 +52,7 @@ class Model:
 
 @dataclass(frozen=True, eq=False)
 class Components:
-    """Optimal q(eta*, xi) q(V) for given statistics, an entry a component.
+    """Optimal q(eta*, xi) q(V) for given statistics, one entry per component.
 
     ``q(eta*_t) = p_t delta_0 + (1 - p_t) N(m_t, tau_t**2)`` with p `prob_zero`,
     ``1 - p`` `prob_signal`, m `mean`, tau**2 `variance`; `count` is n_t and
@@ -69,9 +69,9 @@ class Components:
 
     @property
     def used(self) -> npt.NDArray[np.bool_]:
-        """Components that hold a tenth of a value at least, or as much as any.
+        """Components that hold at least a tenth of a value, or as much as any other.
 
-        The others are the unused rest of the truncation.
+        The others are the unused part of the truncation.
         """
         least = min(0.1, float(self.count.max()))
         return self.count >= least
@@ -89,9 +89,8 @@ class Components:
     def atoms(self) -> FloatArray:
         """0 or m_t, by the more probable state of xi_t.
 
-        All members of a component share one eta*: the component is zero as a whole
-        or not at all, so no share of a null component is left at a meaningless
-        small m_t.
+        All members of a component share one eta*, so it is zero as a whole or not at
+        all: no part of a null component is left at a small m_t without a meaning.
         """
         return np.where(self.prob_zero > 0.5, 0.0, self.mean)
 
@@ -145,10 +144,11 @@ def responsibilities(log_phi: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _joint(cells: Cells, q: Components) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """exp(S_kt) up to a factor of each cell, their sums over t, and log sums of exp(S).
+    """exp(S_kt) up to a factor per cell, their sums over t, and log sums of exp(S_kt).
 
-    Where no value is far out S is one product of matrices; and where each has a
-    component that it may well belong to, which is nearly always, exp(S) itself will do.
+    If no value is far from zero, S is a product of matrices. If in addition each value
+    is close enough to some component, as is nearly always so, exp(S) does not underflow
+    and needs no factors.
     """
     if cells.is_near:
         mean = q.prob_signal * q.mean
@@ -205,7 +205,7 @@ def evaluate(
 def ascend(
     stats: FloatArray, cells: Cells, model: Model
 ) -> tuple[FloatArray, FloatArray]:
-    """What `evaluate` returns, without phi and in fewer passes."""
+    """What `evaluate` returns without phi, computed in fewer passes."""
     q = components(stats, model)
     phi, total, log_total = _joint(cells, q)
     new_stats = phi @ (cells.columns / total[:, None])
@@ -214,10 +214,10 @@ def ascend(
 
 def bounds_at(stats: FloatArray, cells: Cells, model: Model) -> FloatArray:
     """The bounds that `ascend` would return for a stack of statistics."""
-    at_a_time = max(1, _STACK_ELEMENTS // (stats.shape[1] * len(cells.value)))
+    size = max(1, _STACK_ELEMENTS // (stats.shape[1] * len(cells.value)))
     bounds = np.empty(len(stats))
-    for start in range(0, len(stats), at_a_time):
-        some = slice(start, start + at_a_time)
+    for start in range(0, len(stats), size):
+        some = slice(start, start + size)
         q = components(stats[some], model)
         _, _, log_total = _joint(cells, q)
         bounds[some] = lower_bound(log_total, cells, q, model)
@@ -256,8 +256,8 @@ class VariationalFit:
     def map_prior(self, cells: Cells) -> DiscretePrior:
         """G from hard assignments, the paper's estimator (Section 3.3).
 
-        Value k goes to the most probable of 0, with ``sum_t phi_kt p_t``, and the
-        m_t, with ``phi_kt (1 - p_t)`` each.
+        Value k is assigned to the most probable of 0, with ``sum_t phi_kt p_t``, and
+        the m_t, with ``phi_kt (1 - p_t)`` each.
         """
         q = self.components
         phi, _ = responsibilities(log_joint(cells.value, cells.precision, q))

@@ -1,14 +1,17 @@
-"""The table of the posterior: as exact as it says, and not used where it is not."""
+"""Tables of cubics, and posteriors looked up in them: as exact as stated."""
 
 from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
-import ebda.priors.posterior
-from ebda.kernels import tabulated
-from ebda.kernels.tabulated import Table, ends, fits
+from ebda.kernels import loops
+from ebda.kernels.hermite import Table, evaluate_cubics, hermite_coefficients
 from ebda.priors import DirichletProcess, DiscretePrior
+from ebda.sizes import override, sizes
 
 # What the module states: error in units of the noise, for priors of real data.
 STATED = 1e-8
@@ -16,9 +19,10 @@ SUMMARIES = ("mean", "prob_zero", "sd")
 
 
 @pytest.fixture
-def eager(monkeypatch: pytest.MonkeyPatch) -> None:
+def eager() -> Iterator[None]:
     """A table for any number of values."""
-    monkeypatch.setattr(tabulated, "LARGE", 1)
+    with override(tabulated_values=1):
+        yield
 
 
 def priors() -> dict[str, DiscretePrior]:
@@ -60,7 +64,7 @@ def test_the_table_is_as_exact_as_stated(name: str, scale: float) -> None:
     z = scale * np.random.default_rng(1).uniform(-12, 12, 20_000)
     posterior = prior.posterior(z, scale)
     want = exact(prior, z, scale)
-    assert posterior._ends == (z.min(), z.max())  # type: ignore[attr-defined]
+    assert posterior.is_tabulated
     np.testing.assert_allclose(posterior.mean, want["mean"], atol=STATED * scale)
     np.testing.assert_allclose(posterior.prob_zero, want["prob_zero"], atol=STATED)
     # Of the square, so that the error near sd = 0 is the root of it.
@@ -79,7 +83,7 @@ def test_values_far_out_are_as_exact() -> None:
     z = np.linspace(-1000, 1100, 5001)
     got = prior.posterior(z)
     want = exact(prior, z, 1.0)
-    assert got._ends is not None  # type: ignore[attr-defined]
+    assert got.is_tabulated
     # A step of 1000 in mean over a hundredth of the noise: relative to the atoms.
     np.testing.assert_allclose(got.mean, want["mean"], atol=0.2)
     away = np.abs(z - 450) > 2
@@ -91,26 +95,30 @@ def test_few_values_are_exact() -> None:
     prior = priors()["many"]
     z = np.random.default_rng(2).normal(size=500)
     posterior = prior.posterior(z)
-    assert posterior._ends is None  # type: ignore[attr-defined]
+    assert not posterior.is_tabulated
     want = exact(prior, z, 1.0)
     for name in SUMMARIES:
         np.testing.assert_allclose(getattr(posterior, name), want[name], atol=1e-13)
 
 
-def test_a_table_is_for_many_values_of_one_scale(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(tabulated, "LARGE", 100)
+def test_a_table_is_for_many_values_of_one_scale() -> None:
+    prior = priors()["two"]
     z = np.linspace(-3, 5, 100)
-    one = np.broadcast_to(1.0, z.shape)
-    assert fits(z, one) == (-3.0, 5.0)
-    assert fits(z.reshape(4, 25), np.broadcast_to(1.0, (4, 25))) == (-3.0, 5.0)
-    assert fits(z[:-1], one[:-1]) is None  # few
-    assert fits(z, np.ones(100)) == (-3.0, 5.0)  # as a model file brings it back
-    assert fits(z, np.linspace(1, 2, 100)) is None  # a scale each
-    wide = np.append(z[:-1], 1e6)
-    assert fits(wide, one) is None  # too wide for the nodes
-    assert fits(wide, np.broadcast_to(1e4, z.shape)) == (-3.0, 1e6)
+
+    def tabulated(z: np.ndarray, scale: float | np.ndarray = 1.0) -> bool:
+        return prior.posterior(z, scale).is_tabulated
+
+    with override(tabulated_values=100):
+        assert tabulated(z)
+        assert tabulated(z.reshape(4, 25))
+        assert not tabulated(z[:-1])  # few
+        assert tabulated(z, np.ones(100))  # as a model file brings it back
+        assert not tabulated(z, np.linspace(1, 2, 100))  # a scale each
+        wide = np.append(z[:-1], 1e6)
+        assert not tabulated(wide)  # too wide for the nodes
+        assert tabulated(wide, 1e4)
+    assert not tabulated(z)
+    assert tabulated(np.zeros(sizes.tabulated_values))
 
 
 @pytest.mark.usefixtures("eager")
@@ -125,7 +133,7 @@ def test_wide_ranges_and_mixed_scales_fall_back_to_the_exact_formula(
     if kind == "wide":
         z[0] = 1e7
     posterior = prior.posterior(z, 1.0 if kind == "wide" else scale)
-    assert posterior._ends is None  # type: ignore[attr-defined]
+    assert not posterior.is_tabulated
     for s in np.unique(scale):
         of_it = scale == s
         want = exact(prior, z[of_it], s)
@@ -141,13 +149,10 @@ def test_rows_keep_their_shape() -> None:
     z = np.random.default_rng(4).normal(size=(3, 200))
     got = prior.posterior(z)
     assert got.mean.shape == got.sd.shape == got.prob_zero.shape == (3, 200)
-    part, rows = got.part(slice(50, 90)), np.empty((3, 40))
-    got.mean_writer()(slice(50, 90), rows)
-    for name in SUMMARIES:  # by the same table
-        np.testing.assert_array_equal(
-            getattr(part, name), getattr(got, name)[:, 50:90], err_msg=name
-        )
-    np.testing.assert_array_equal(rows, part.mean)
+    for name in SUMMARIES:  # a look-up does not depend on the other values
+        part = getattr(got, name)[:, 50:90]
+        some = prior.posterior(np.clip(z, z[:, 50:90].min(), None)[:, 50:90])
+        np.testing.assert_allclose(getattr(some, name), part, atol=1e-8, err_msg=name)
     np.testing.assert_allclose(got.mean.ravel(), exact(prior, z.ravel(), 1.0)["mean"])
 
 
@@ -179,17 +184,96 @@ def test_the_error_falls_with_the_fourth_power_of_the_step() -> None:
     assert error[0] == pytest.approx(0.25**4 / 384, rel=0.1)
 
 
-def test_ends_are_those_of_all_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    z = np.arange(10.0)
-    monkeypatch.setattr(tabulated.over_blocks, "__defaults__", (3, False))
-    for shift in range(10):
-        assert ends(np.roll(z, shift)) == (0.0, 9.0)
-    assert np.isnan(ends(np.array([1.0, 2.0, 3.0, np.nan, 0.0]))).all()
+def test_rows_of_nodes_are_tables_of_their_own() -> None:
+    x = np.linspace(0, 3, 7) + np.array([[0.0], [10.0]])
+    coefficients = hermite_coefficients(np.sin(x), 0.5 * np.cos(x))
+    assert coefficients.shape == (4, 2, 6)
+    t = np.linspace(0, 1, 5)
+    for row in range(2):
+        got = evaluate_cubics(coefficients[:, row], np.full(5, 3), t)
+        np.testing.assert_allclose(got, np.sin(x[row, 3] + 0.5 * t), atol=3e-4)
+        np.testing.assert_array_equal(
+            coefficients[:, row],
+            hermite_coefficients(np.sin(x[row]), 0.5 * np.cos(x[row])),
+        )
 
 
-@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def sine_table() -> Table:
+    return Table.of(lambda x: (np.sin(x), np.cos(x)), 1.0, -2.0, 3.0)
+
+
+def test_the_compiled_loop_is_the_table() -> None:
+    table, z = sine_table(), np.random.default_rng(6).uniform(-3, 4, 3000)
+    want = table.at(z)
+    with override(compiled_features=1):
+        np.testing.assert_allclose(table.at(z), want, rtol=1e-12)
+        np.testing.assert_array_equal(table.at(z), table.at(z))
+    got = np.empty_like(z)  # and the same lines without a compiler
+    loops.cubics(z, table.step, table.first, table.coefficients, got, 0, len(z))
+    np.testing.assert_allclose(got, want, rtol=1e-12)
+
+
+def test_blocks_of_any_size_give_the_same_bits() -> None:
+    table, z = sine_table(), np.linspace(-3, 4, 1000)
+    want = table.at(z)
+    with override(block_features=7):
+        np.testing.assert_array_equal(table.at(z), want)
+
+
+@pytest.mark.usefixtures("eager")
+@pytest.mark.parametrize("compiled_features", [1, 1 << 40])
+def test_values_that_moved_after_the_table_was_made_stay_inside(
+    compiled_features: int,
+) -> None:
+    z = np.linspace(-3, 3, 2000)
+    prior = DiscretePrior([0.0, 2.0], [0.5, 0.5])
+    with override(compiled_features=compiled_features):
+        want = prior.posterior(z.copy()).mean
+        posterior = prior.posterior(z)
+        z *= 1e9
+        got = posterior.mean
+    np.testing.assert_allclose(got[[0, -1]], want[[0, -1]], atol=0.05)
+    assert np.isfinite(got).all()
+
+
+# What is kept
+
+
+@pytest.mark.usefixtures("eager")
+def test_summaries_of_many_values_are_new_arrays() -> None:
+    posterior = priors()["two"].posterior(np.linspace(-5, 5, 300))
+    for name in SUMMARIES:
+        first = getattr(posterior, name)
+        want = first.copy()
+        first[:] = -7.0
+        np.testing.assert_array_equal(getattr(posterior, name), want, err_msg=name)
+
+
+def test_summaries_of_few_values_are_kept() -> None:
+    posterior = priors()["two"].posterior(np.linspace(-5, 5, 300))
+    for name in (*SUMMARIES, "lfsr"):
+        assert getattr(posterior, name) is getattr(posterior, name)
+
+
+@pytest.mark.parametrize("tabulated_values", [1, 1000])
+def test_a_pickled_posterior_has_its_fields_and_no_more(tabulated_values: int) -> None:
+    z = np.linspace(-5, 5, 300)
+    with override(tabulated_values=tabulated_values):
+        posterior = priors()["two"].posterior(z)
+        fresh = pickle.dumps(posterior)
+        want = {name: getattr(posterior, name) for name in SUMMARIES}
+        used = pickle.dumps(posterior)
+        assert len(used) == len(fresh)
+        again = pickle.loads(used)
+        assert again.is_tabulated == posterior.is_tabulated
+        for name in SUMMARIES:
+            np.testing.assert_array_equal(getattr(again, name), want[name])
+
+
+@pytest.mark.usefixtures("eager")
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 def test_values_that_are_not_finite_are_refused_with_their_place(bad: float) -> None:
     z = np.zeros(10)
     z[7] = bad
     with pytest.raises(ValueError, match="at position 7"):
-        ebda.priors.posterior.finite_values(z)
+        DiscretePrior([0.0], [1.0]).posterior(z)
