@@ -50,6 +50,31 @@ class Sizes:
         Variances from which they are grouped to fit their prior.
     binned_values : int
         Values from which they are grouped to fit the prior of the effects.
+    kept_samples : int
+        Samples that are kept for factors and folds. This many show the common factors
+        as well as ten times as many would, and the Gram matrix stays small.
+    kept_per_class : int
+        Samples that are kept of each class at least, if there are so many.
+    least_compared_features, compared_values : int
+        Rules are compared on all features where these, or the values of the samples
+        kept, are no more than that.
+    mapped_bytes : int
+        Bytes of a memory map from which pages that were read are released.
+    block_bytes : int
+        Bytes of a block read from disk; two are in memory at a time.
+    block_rows : int
+        Rows that a block from disk should have: to merge its moments costs about as
+        much as ten rows of it.
+    run_bytes : int
+        Bytes that are read in one go from a store without chunks.
+    kept_bytes : int
+        Bytes of kept samples that stay in memory; more go to a temporary file.
+    piece_bytes : int
+        Bytes of a piece of a Dask array that has all samples of some features.
+    local_bytes : int
+        Bytes that samples may take up between steps, with a local scheduler of Dask.
+    least_cluster_bytes : int
+        Bytes that they may take up on a cluster, however full its memory is.
     """
 
     # kernels, moments and posterior
@@ -66,6 +91,19 @@ class Sizes:
     posterior_elements: int = 1 << 18
     grouped_variances: int = 1 << 15
     binned_values: int = 1000
+    # data
+    kept_samples: int = 1024
+    kept_per_class: int = 64
+    least_compared_features: int = 1 << 12
+    compared_values: int = 1 << 22
+    mapped_bytes: int = 1 << 25
+    block_bytes: int = 1 << 24
+    block_rows: int = 256
+    run_bytes: int = 1 << 17
+    kept_bytes: int = 1 << 25
+    piece_bytes: int = 1 << 24
+    local_bytes: int = 1 << 28
+    least_cluster_bytes: int = 1 << 26
 
 
 sizes = Sizes()
