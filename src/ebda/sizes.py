@@ -55,9 +55,10 @@ class Sizes:
         as well as ten times as many would, and the Gram matrix stays small.
     kept_per_class : int
         Samples that are kept of each class at least, if there are so many.
-    least_compared_features, compared_values : int
-        Rules are compared on all features where these, or the values of the samples
-        kept, are no more than that.
+    persisted_features, persisted_values : int
+        Kept samples of a Dask array with so few features, or values, stay on the
+        workers whatever memory there is: rules are compared on no more
+        (:mod:`ebda.estimators.classifier`), and the folds read them some fifty times.
     mapped_bytes : int
         Bytes of a memory map from which pages that were read are released.
     block_bytes : int
@@ -94,8 +95,8 @@ class Sizes:
     # data
     kept_samples: int = 1024
     kept_per_class: int = 64
-    least_compared_features: int = 1 << 12
-    compared_values: int = 1 << 22
+    persisted_features: int = 1 << 12
+    persisted_values: int = 1 << 22
     mapped_bytes: int = 1 << 25
     block_bytes: int = 1 << 24
     block_rows: int = 256

@@ -2,8 +2,8 @@
 
 ``EBClassifier().fit(X, y)`` takes ``numpy.memmap``, ``zarr.Array``, ``h5py.Dataset``,
 ``AnnData`` in backed mode or its ``X``, ``pyarrow.dataset.Dataset``, and what
-:func:`open_parquet` returns. A :class:`Source` knows how one of them is read; everything
-else is the same for all.
+:func:`open_parquet` returns. A :class:`Source` knows how to read one of them;
+everything else is the same for all.
 """
 
 from ebda.data.disk.parquet import ParquetTable, open_parquet

@@ -2,7 +2,8 @@
 
 A block is as many chunks of the store as fit in `sizes.block_bytes`. Chunks can only be
 read and decompressed as a whole, so blocks are aligned with them. A store without
-chunks is cut as if it had chunks of `sizes.run_bytes`, which a disk reads at full speed.
+chunks is treated as one with chunks of `sizes.run_bytes`, which a disk reads at full
+speed.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class Source(Protocol):
         """Names of the features, where they have any."""
 
     def plan(self) -> Iterable[Block]:
-        """Blocks in the best order to read them; all rows have the same cuts."""
+        """Blocks in the best order to read them; all rows are cut at equal columns."""
 
     def read(self, block: Block) -> Any:
         """Values of a block: an ndarray, or a CSR or CSC matrix."""
