@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-import ebda.data.pages
-import ebda.data.samples
-from ebda.data.samples import MAX_SAMPLES, Samples
+import ebda.sizes
+from ebda.data import RowSamples
 from ebda.moments.classwise import class_moments
+from ebda.sizes import sizes
 
 LAYOUTS = ["C", "F", "float32", "int", "csr", "csc", "csr_matrix", "memmap"]
 
@@ -52,7 +52,7 @@ def test_tiles_cover_the_chosen_rows_in_order(
     monkeypatch.setattr(ebda.data.samples, "_TILE_ELEMENTS", elements)
     X, codes = sample(12, 17)
     weight = np.arange(12) % 4 / 2  # zero for every fourth row
-    samples = Samples.of(laid_out(X, layout, tmp_path), codes, weight)
+    samples = RowSamples.of(laid_out(X, layout, tmp_path), codes, weight)
     np.testing.assert_array_equal(samples.rows, np.flatnonzero(weight))
     np.testing.assert_array_equal(samples.codes, codes[weight > 0])
     np.testing.assert_array_equal(samples.weight, weight[weight > 0])
@@ -79,7 +79,7 @@ def test_standardised_scores_and_moments_by_definition(
     monkeypatch.setattr(ebda.data.samples, "_TILE_ELEMENTS", 50)
     rng = np.random.default_rng(0)
     X, codes = sample(15, 11)
-    samples = Samples.of(laid_out(X, layout, tmp_path), codes, None)
+    samples = RowSamples.of(laid_out(X, layout, tmp_path), codes, None)
     samples = samples.take(np.array([3, 0, 9, 14]))
     rows, k = X[[3, 0, 9, 14]], codes[[3, 0, 9, 14]]
     assert len(samples) == 4
@@ -111,7 +111,7 @@ def test_sums_by_definition(
     rng = np.random.default_rng(0)
     X, codes = sample(14, 13)
     weight = np.arange(14) % 4 / 2
-    samples = Samples.of(laid_out(X, layout, tmp_path), codes, weight)
+    samples = RowSamples.of(laid_out(X, layout, tmp_path), codes, weight)
     rows, k, w = X[weight > 0], codes[weight > 0], weight[weight > 0]
     means, scale = rng.normal(size=(3, 13)), rng.uniform(1, 2, 13)
     R = (rows - means[k]) / scale
@@ -142,7 +142,7 @@ def test_sums_by_definition(
 
 
 def test_without_features_there_are_no_neighbours() -> None:
-    samples = Samples.of(np.ones((3, 2)), np.zeros(3, dtype=int), None)
+    samples = RowSamples.of(np.ones((3, 2)), np.zeros(3, dtype=int), None)
     sums = samples.neighbour_sums(np.zeros((1, 2)), np.ones(2), np.array([-1, -1]))
     assert sums.near == 0.0
     assert sums.ends is None
@@ -152,7 +152,7 @@ def test_moments_count_the_weights() -> None:
     X, codes = sample(10, 4)
     weight = np.arange(10.0)
     got, want = (
-        Samples.of(X, codes, weight).moments(3),
+        RowSamples.of(X, codes, weight).moments(3),
         class_moments(X, codes, 3, weight),
     )
     np.testing.assert_allclose(got.counts, want.counts)
@@ -163,17 +163,17 @@ def test_moments_count_the_weights() -> None:
 def test_a_copy_has_rows_of_its_own() -> None:
     X, codes = sample(6, 3)
     want = X[[1, 4]].copy()
-    copied = Samples.of(X, codes, None).take(np.array([1, 4])).copy()
+    copied = RowSamples.of(X, codes, None).take(np.array([1, 4])).copy()
     X[:] = np.nan
     np.testing.assert_array_equal(copied.X, want)
     np.testing.assert_array_equal(next(copied.tiles())[1], want)
 
 
-def stream(X: Any, codes: np.ndarray, weight: np.ndarray, cuts: list[int]) -> Samples:
+def stream(X: Any, codes: np.ndarray, weight: np.ndarray, cuts: list[int]) -> RowSamples:
     edges = [0, *sorted(cuts), len(codes)]
-    kept: Samples | None = None
+    kept: RowSamples | None = None
     for a, b in pairwise(edges):
-        batch = Samples.of(X[a:b], codes[a:b], weight[a:b], a)
+        batch = RowSamples.of(X[a:b], codes[a:b], weight[a:b], a)
         kept = batch.copy() if kept is None else kept.append(batch)
     assert kept is not None
     return kept
@@ -190,9 +190,9 @@ def test_batches_keep_the_rows_of_one_call(
     # The row's number is its value.
     X = laid_out(np.arange(n, dtype=float)[:, None] + [[0.0, 0.5]], layout, Path())
     codes, weight = np.arange(n) % 3, (np.arange(n) % 5).astype(float)
-    want = Samples.of(X, codes, weight)
+    want = RowSamples.of(X, codes, weight)
     got = stream(X, codes, weight, [cut for cut in cuts if cut <= n])
-    assert len(got) == len(want) == min(np.count_nonzero(weight), MAX_SAMPLES)
+    assert len(got) == len(want) == min(np.count_nonzero(weight), sizes.kept_samples)
     for field in ("codes", "weight", "number"):
         np.testing.assert_array_equal(getattr(got, field), getattr(want, field))
     tiles = [np.hstack([t for _, t in s.tiles()]) for s in (got, want)]
@@ -205,7 +205,7 @@ def test_batches_keep_the_rows_of_one_call(
 def test_batches_may_come_in_different_layouts(first: str, second: str) -> None:
     X, codes = sample(10, 4)
     batches = [
-        Samples.of(laid_out(X[part], layout, Path()), codes[part], None, part.start)
+        RowSamples.of(laid_out(X[part], layout, Path()), codes[part], None, part.start)
         for part, layout in [(slice(0, 6), first), (slice(6, 10), second)]
     ]
     both = batches[0].append(batches[1])
@@ -216,20 +216,20 @@ def test_batches_may_come_in_different_layouts(first: str, second: str) -> None:
 
 
 def test_thinning_is_even_over_the_stream() -> None:
-    n = 50 * MAX_SAMPLES
-    samples = Samples.of(np.empty((n, 0)), np.zeros(n, dtype=int), None)
-    assert len(samples) == MAX_SAMPLES
+    n = 50 * sizes.kept_samples
+    samples = RowSamples.of(np.empty((n, 0)), np.zeros(n, dtype=int), None)
+    assert len(samples) == sizes.kept_samples
     assert (np.diff(samples.rows) > 0).all()
     for parts in (16, 2):  # as even by place, and by odd and even, as chance
         for share in (samples.rows * parts // n, samples.rows % parts):
-            expected = MAX_SAMPLES / parts
+            expected = sizes.kept_samples / parts
             counts = np.bincount(share, minlength=parts)
             assert np.sum((counts - expected) ** 2 / expected) < 40
 
 
 def test_few_samples_are_all_kept() -> None:
-    n = MAX_SAMPLES
-    samples = Samples.of(np.empty((n, 0)), np.zeros(n, dtype=int), None, first=10)
+    n = sizes.kept_samples
+    samples = RowSamples.of(np.empty((n, 0)), np.zeros(n, dtype=int), None, first=10)
     np.testing.assert_array_equal(samples.rows, np.arange(n))
     np.testing.assert_array_equal(samples.number, np.arange(n) + 10)
 
@@ -244,7 +244,7 @@ def test_equal_rows_have_equal_fingerprints_to_the_bit(
     which = rng.integers(7, size=40)
     X = laid_out(rows[which], layout, Path())
     means, scale = rng.normal(size=(2, 301)), rng.uniform(1, 3, 301)
-    samples = Samples.of(X, which % 2, None)
+    samples = RowSamples.of(X, which % 2, None)
     got = samples.fingerprint(means, scale)
     assert len(np.unique(got)) == len(np.unique(which))
     for row in np.unique(which):
@@ -256,9 +256,9 @@ def test_equal_rows_have_equal_fingerprints_to_the_bit(
 
 
 def test_no_features_and_no_samples_have_no_tiles() -> None:
-    empty = Samples.of(np.empty((3, 0)), np.zeros(3, dtype=int), None)
+    empty = RowSamples.of(np.empty((3, 0)), np.zeros(3, dtype=int), None)
     assert list(empty.tiles()) == []
     np.testing.assert_array_equal(empty.fingerprint(np.empty((1, 0)), np.empty(0)), 0.0)
-    nobody = Samples.of(np.ones((3, 2)), np.zeros(3, dtype=int), np.zeros(3))
+    nobody = RowSamples.of(np.ones((3, 2)), np.zeros(3, dtype=int), np.zeros(3))
     assert len(nobody) == 0
     np.testing.assert_array_equal(nobody.moments(1).counts, [0.0])

@@ -133,7 +133,7 @@ class Grid:
             yield cols, self.gather(rows, cols)
 
 
-def cut_columns(edges: list[int], width: int) -> Iterator[tuple[range, slice]]:
+def cut_columns(col_edges: list[int], width: int) -> Iterator[tuple[range, slice]]:
     """Runs of up to `width` columns, and the chunks that they lie in.
 
     Narrow chunks are combined and wide ones are cut.
@@ -141,13 +141,13 @@ def cut_columns(edges: list[int], width: int) -> Iterator[tuple[range, slice]]:
     >>> [(list(c), s.start, s.stop) for c, s in cut_columns([0, 2, 4, 9], 4)]
     [([0, 1], 0, 4), ([2], 4, 8), ([2], 8, 9)]
     """
-    j, last = 0, len(edges) - 1
+    j, last = 0, len(col_edges) - 1
     while j < last:
         end = j + 1
-        while end < last and edges[end + 1] - edges[j] <= width:
+        while end < last and col_edges[end + 1] - col_edges[j] <= width:
             end += 1
-        for left in range(edges[j], edges[end], width):
-            yield range(j, end), slice(left, min(left + width, edges[end]))
+        for left in range(col_edges[j], col_edges[end], width):
+            yield range(j, end), slice(left, min(left + width, col_edges[end]))
         j = end
 
 
