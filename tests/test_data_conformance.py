@@ -156,6 +156,7 @@ def any_sizes(rows: Rows, rng: Rng) -> Iterator[None]:
         block_bytes=int(rng.integers(8, 8 * total + 1)),
         block_rows=int(rng.integers(1, n + 1)),
         run_bytes=int(rng.integers(8, 8 * total + 1)),
+        reread_bytes=int(rng.choice([0, 1 << 14])),
         kept_bytes=int(rng.choice([0, 1 << 25])),
         piece_bytes=int(rng.integers(8, 8 * total + 1)),
         local_bytes=int(rng.integers(8, 8 * total + 1)),

@@ -12,10 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-import ebda.sizes
 from ebda.data import RowSamples
 from ebda.moments.classwise import class_moments
-from ebda.sizes import sizes
+from ebda.sizes import override, sizes
 
 LAYOUTS = ["C", "F", "float32", "int", "csr", "csc", "csr_matrix", "memmap"]
 
@@ -47,9 +46,8 @@ def laid_out(X: np.ndarray, layout: str, folder: Path) -> Any:
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("elements", [1, 40, 1 << 19])
 def test_tiles_cover_the_chosen_rows_in_order(
-    layout: str, elements: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    layout: str, elements: int, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(ebda.data.samples, "_TILE_ELEMENTS", elements)
     X, codes = sample(12, 17)
     weight = np.arange(12) % 4 / 2  # zero for every fourth row
     samples = RowSamples.of(laid_out(X, layout, tmp_path), codes, weight)
@@ -58,25 +56,24 @@ def test_tiles_cover_the_chosen_rows_in_order(
     np.testing.assert_array_equal(samples.weight, weight[weight > 0])
     right = 0
     parts = []
-    for cols, tile in samples.tiles():
-        assert cols.start == right
-        right = cols.stop
-        assert tile.dtype == np.float64
-        assert tile.shape == (9, right - cols.start)
-        assert tile.size <= max(elements, 9)
-        parts.append(tile.copy())
-        tile[:] = np.nan  # a copy: X must not notice
+    with override(tile_elements=elements):
+        for cols, tile in samples.tiles():
+            assert cols.start == right
+            right = cols.stop
+            assert tile.dtype == np.float64
+            assert tile.shape == (9, right - cols.start)
+            assert tile.size <= max(elements, 9)
+            parts.append(tile.copy())
+            tile[:] = np.nan  # a copy: X does not change
+        again = np.hstack([tile for _, tile in samples.tiles()])
     assert right == 17
     np.testing.assert_array_equal(np.hstack(parts), X[weight > 0])
-    again = np.hstack([tile for _, tile in samples.tiles()])
     np.testing.assert_array_equal(again, X[weight > 0])
 
 
+@override(tile_elements=50)
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_standardised_scores_and_moments_by_definition(
-    layout: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(ebda.data.samples, "_TILE_ELEMENTS", 50)
+def test_rows_in_memory_may_be_taken_in_any_order(layout: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     X, codes = sample(15, 11)
     samples = RowSamples.of(laid_out(X, layout, tmp_path), codes, None)
@@ -85,7 +82,7 @@ def test_standardised_scores_and_moments_by_definition(
     assert len(samples) == 4
     np.testing.assert_array_equal(samples.number, [3, 0, 9, 14])
     means, scale = rng.normal(size=(3, 11)), rng.uniform(1, 2, 11)
-    got = np.hstack([tile for _, tile in samples.standardised(means, scale)])
+    got = np.hstack([R for _, R in samples.residuals(means, scale)])
     np.testing.assert_allclose(got, (rows - means[k]) / scale, rtol=1e-12)
     np.testing.assert_allclose(
         samples.fingerprint(means, scale), (got * abs(got)).sum(axis=1), atol=1e-12
@@ -101,63 +98,11 @@ def test_standardised_scores_and_moments_by_definition(
         )
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("elements", [1, 50, 1 << 19])
-def test_sums_by_definition(
-    layout: str, elements: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(ebda.data.samples, "_TILE_ELEMENTS", elements)
-    monkeypatch.setattr(ebda.data.pages, "_SMALL", 0)
-    rng = np.random.default_rng(0)
-    X, codes = sample(14, 13)
-    weight = np.arange(14) % 4 / 2
-    samples = RowSamples.of(laid_out(X, layout, tmp_path), codes, weight)
-    rows, k, w = X[weight > 0], codes[weight > 0], weight[weight > 0]
-    means, scale = rng.normal(size=(3, 13)), rng.uniform(1, 2, 13)
-    R = (rows - means[k]) / scale
-    root = np.sqrt(w)[:, None]
-    np.testing.assert_allclose(
-        samples.gram(means, scale), (root * R) @ (root * R).T, atol=1e-11
-    )
-    combine = rng.normal(size=(len(w), 2))
-    np.testing.assert_allclose(
-        samples.loadings(means, scale, combine), R.T @ combine, atol=1e-12
-    )
-    third = np.array([-1, 0, 0, 0, -1, 1, 1, 1, 1, 2, 2, 2, -1])
-    sums = samples.neighbour_sums(means, scale, third)
-    used = (root * R)[:, third >= 0]
-    assert sums.near == pytest.approx((used[:, 1:] * used[:, :-1]).sum())
-    for j in range(3):
-        np.testing.assert_allclose(
-            sums.thirds[:, j], (root * R)[:, third == j].sum(axis=1), atol=1e-12
-        )
-    group = np.arange(len(w)) % 3
-    for g, got in enumerate(samples.moments_by(group, 3, 3)):
-        want = class_moments(rows[group == g], k[group == g], 3, w[group == g])
-        np.testing.assert_allclose(got.counts, want.counts)
-        np.testing.assert_allclose(got.means, want.means, atol=1e-12)
-        np.testing.assert_allclose(
-            got.centred_squares, want.centred_squares, atol=1e-11
-        )
-
-
 def test_without_features_there_are_no_neighbours() -> None:
     samples = RowSamples.of(np.ones((3, 2)), np.zeros(3, dtype=int), None)
     sums = samples.neighbour_sums(np.zeros((1, 2)), np.ones(2), np.array([-1, -1]))
     assert sums.near == 0.0
     assert sums.ends is None
-
-
-def test_moments_count_the_weights() -> None:
-    X, codes = sample(10, 4)
-    weight = np.arange(10.0)
-    got, want = (
-        RowSamples.of(X, codes, weight).moments(3),
-        class_moments(X, codes, 3, weight),
-    )
-    np.testing.assert_allclose(got.counts, want.counts)
-    np.testing.assert_allclose(got.means, want.means)
-    np.testing.assert_allclose(got.centred_squares, want.centred_squares)
 
 
 def test_a_copy_has_rows_of_its_own() -> None:
@@ -169,7 +114,9 @@ def test_a_copy_has_rows_of_its_own() -> None:
     np.testing.assert_array_equal(next(copied.tiles())[1], want)
 
 
-def stream(X: Any, codes: np.ndarray, weight: np.ndarray, cuts: list[int]) -> RowSamples:
+def stream(
+    X: Any, codes: np.ndarray, weight: np.ndarray, cuts: list[int]
+) -> RowSamples:
     edges = [0, *sorted(cuts), len(codes)]
     kept: RowSamples | None = None
     for a, b in pairwise(edges):
@@ -234,11 +181,9 @@ def test_few_samples_are_all_kept() -> None:
     np.testing.assert_array_equal(samples.number, np.arange(n) + 10)
 
 
+@override(tile_elements=1000)
 @pytest.mark.parametrize("layout", ["C", "F", "csr", "csc"])
-def test_equal_rows_have_equal_fingerprints_to_the_bit(
-    layout: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(ebda.data.samples, "_TILE_ELEMENTS", 1000)
+def test_equal_rows_have_equal_fingerprints_to_the_bit(layout: str) -> None:
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(7, 301))
     which = rng.integers(7, size=40)

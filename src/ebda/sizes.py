@@ -68,6 +68,9 @@ class Sizes:
         much as ten rows of it.
     run_bytes : int
         Bytes that are read in one go from a store without chunks.
+    reread_bytes : int
+        Bytes of each row that a tile of columns must have for kept samples to be read
+        from a memory map that is stored by rows; else they are copied.
     kept_bytes : int
         Bytes of kept samples that stay in memory; more go to a temporary file.
     piece_bytes : int
@@ -101,6 +104,7 @@ class Sizes:
     block_bytes: int = 1 << 24
     block_rows: int = 256
     run_bytes: int = 1 << 17
+    reread_bytes: int = 1 << 14
     kept_bytes: int = 1 << 25
     piece_bytes: int = 1 << 24
     local_bytes: int = 1 << 28

@@ -13,10 +13,6 @@ from ebda.data.disk.source import Block, grid, in_two_dimensions, run_chunk
 from ebda.data.pages import release
 from ebda.sizes import sizes
 
-# Tiles of columns are read from a map that is stored by rows only if they have so many
-# bytes of each row.
-_LEAST_RUN = 1 << 14
-
 
 @dataclass(frozen=True, eq=False)
 class MemoryMap:
@@ -49,7 +45,7 @@ class MemoryMap:
 
     def reference(self, n_rows: int) -> Any | None:
         run = sizes.tile_elements // max(n_rows, 1) * self.dtype.itemsize
-        return self.X if self._by_column or run >= _LEAST_RUN else None
+        return self.X if self._by_column or run >= sizes.reread_bytes else None
 
 
 @dataclass(frozen=True, eq=False)
