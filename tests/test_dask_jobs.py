@@ -20,8 +20,7 @@ import numpy as np
 import pytest
 from distributed import Client, LocalCluster, get_task_stream
 
-from ebda import EBClassifier
-from ebda import jobs
+from ebda import EBClassifier, jobs
 from ebda.baselines import IndependenceRule
 from ebda.data.dask import running
 from ebda.priors import DirichletProcess

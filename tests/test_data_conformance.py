@@ -24,11 +24,11 @@ import pyarrow.dataset
 import pyarrow.parquet as pq
 import pytest
 import zarr
-from conformance import Rows, check_data, random_rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
+from conformance import Rows, check_data, random_rows
 from ebda.data import OPENERS, InMemory, as_data
 from ebda.data.disk import open_parquet
 from ebda.sizes import override
