@@ -87,14 +87,14 @@ class Constants:
         """
         parts = compared(n, p)
         if factors:
-            parts[2] = 11 * parts[2] + min(n, MAX_SAMPLES) ** 2 * p
+            parts[2] = 11 * parts[2] + min(n, sizes.kept_samples) ** 2 * p
         costs = np.array([self.compare, self.value, self.product, self.rules])
         return self.diagonal(n, p) + float(costs @ parts)
 
 
 def compared(n: int, p: int) -> NDArray[np.float64]:
     """What the comparison of rules has: one, values, products of them, features."""
-    kept = min(n, MAX_SAMPLES)
+    kept = min(n, sizes.kept_samples)
     most = max(
         sizes.least_compared, min(sizes.most_compared, sizes.compared_values // kept)
     )

@@ -31,10 +31,10 @@ from sklearn.model_selection import GridSearchCV
 
 from ebda import EBClassifier
 from ebda.baselines import IndependenceRule
-from ebda.data.dask import open_dask, pieces, running, samples
+from ebda.data import as_data
+from ebda.data.dask import open_dask, pieces, running
 from ebda.data.dask.samples import ClusterSamples
-from ebda.data.opening import as_data
-from ebda.data.samples import Samples
+from ebda.sizes import override, sizes
 
 N, P = 44, 260
 TOLERANCE = 1e-10
@@ -99,7 +99,7 @@ def cuts(total: int) -> st.SearchStrategy[tuple[int, ...]]:
     )
 
 
-@settings(max_examples=5)
+@settings(max_examples=settings.default.max_examples // 5)
 @given(rows=cuts(N), cols=cuts(P), n_classes=st.sampled_from([2, 3]))
 def test_any_chunks_give_the_fit_of_memory(
     cluster: Client,
@@ -111,66 +111,6 @@ def test_any_chunks_give_the_fit_of_memory(
     X, y = with_factors(n_classes)
     got = EBClassifier().fit(da.from_array(X, chunks=(rows, cols)), y)
     assert_same_fit(got, references[n_classes])
-
-
-@pytest.mark.usefixtures("one_thread")
-@settings(max_examples=16)
-@given(
-    rows=cuts(N),
-    cols=cuts(P),
-    piece=st.integers(8 * N * 20, 8 * N * P),
-    budget=st.integers(8 * N * 60, 8 * N * P),
-    held=st.booleans(),
-    seed=st.integers(0, 1000),
-)
-def test_every_sum_is_that_of_memory(
-    rows: tuple[int, ...],
-    cols: tuple[int, ...],
-    piece: int,
-    budget: int,
-    held: bool,
-    seed: int,
-) -> None:
-    rng = np.random.default_rng(seed)
-    X, y = with_factors(3)
-    codes, weight = np.unique(y, return_inverse=True)[1], rng.integers(0, 3, N) / 1.0
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pieces, "_PIECE", piece)
-        patch.setattr(running, "_LOCAL", budget)
-        grid = pieces.Grid.of(da.from_array(X, chunks=(rows, cols)))
-        runner = running.Runner.current()
-        got = ClusterSamples.of_grid(grid, codes, weight, runner)
-        if held:
-            got, _ = got.held()
-        want = Samples.of(X, codes, weight)
-        chosen = rng.random(len(want)) < 0.7
-        chosen[0] = True
-        got, want = got.take(chosen), want.take(chosen)
-        means, scale = rng.normal(size=(3, P)), rng.uniform(1, 2, P)
-        third = np.arange(P) * 3 // P
-        third[rng.random(P) < 0.1] = -1
-        k = len(want)
-        for name, args in {
-            "gram": (means, scale),
-            "fingerprint": (means, scale),
-            "loadings": (means, scale, rng.normal(size=(k, 2))),
-            "scores": (rng.normal(size=(2, P)),),
-        }.items():
-            np.testing.assert_allclose(
-                getattr(got, name)(*args),
-                getattr(want, name)(*args),
-                rtol=1e-10,
-                atol=1e-9,
-            )
-        here, there = (s.neighbour_sums(means, scale, third) for s in (got, want))
-        assert here.near == pytest.approx(there.near, rel=1e-10, abs=1e-9)
-        np.testing.assert_allclose(here.thirds, there.thirds, rtol=1e-9, atol=1e-9)
-        group = np.arange(k) % 2
-        for a, b in zip(
-            got.moments_by(group, 2, 3), want.moments_by(group, 2, 3), strict=True
-        ):
-            np.testing.assert_allclose(a.counts, b.counts)
-            np.testing.assert_allclose(a.means, b.means, rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.parametrize("scheduler", ["synchronous", "threads"])
@@ -185,17 +125,20 @@ def test_without_a_cluster_dask_has_schedulers(scheduler: str, references: Any) 
 
 @pytest.mark.usefixtures("one_thread")
 @pytest.mark.parametrize("kwargs", [{}, {"covariance": "neighbours"}])
-def test_rows_that_do_not_fit_are_made_again(
+def test_rows_that_do_not_fit_are_read_again(
     kwargs: dict[str, Any], references: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(running, "_LOCAL", 8 * N * 100)
-    monkeypatch.setattr(pieces, "_PIECE", 8 * N * 30)
-    monkeypatch.setattr(samples, "HELD_FEATURES", 100)
-    monkeypatch.setattr(samples, "HELD_VALUES", 100 * N)
-    monkeypatch.delattr(ClusterSamples, "held")  # they are not
+    monkeypatch.delattr(ClusterSamples, "persist")  # it is not called
     X, y = with_factors(2)
     want = references[2] if not kwargs else EBClassifier(**kwargs).fit(X, y)
-    assert_same_fit(EBClassifier(**kwargs).fit(da.from_array(X, (9, 70)), y), want)
+    with override(
+        local_bytes=8 * N * 100,
+        piece_bytes=8 * N * 30,
+        persisted_features=100,
+        persisted_values=100 * N,
+    ):
+        got = EBClassifier(**kwargs).fit(da.from_array(X, (9, 70)), y)
+    assert_same_fit(got, want)
 
 
 def test_features_in_an_order_are_seen_across_chunks(cluster: Client) -> None:
@@ -334,7 +277,7 @@ def waiting(block: Any, marker: str) -> Any:
 
 def test_a_scheduler_that_goes_away_is_one_clear_error(tmp_path: Path) -> None:
     X, y = with_factors(2)
-    marker, address = tmp_path / "at work", tmp_path / "scheduler.json"
+    marker, address = tmp_path / "started", tmp_path / "scheduler.json"
     # They are to find this module, which the tasks come from.
     places = os.pathsep.join([str(Path(__file__).parent), *filter(None, sys.path)])
     quiet: dict[str, Any] = {
@@ -367,12 +310,12 @@ def test_a_scheduler_that_goes_away_is_one_clear_error(tmp_path: Path) -> None:
             client.wait_for_workers(1, timeout=60)
             where = client.scheduler.address
 
-            def kill_when_at_work() -> None:
+            def kill_once_started() -> None:
                 while not marker.exists():
                     time.sleep(0.05)
                 scheduler.kill()
 
-            thread = threading.Thread(target=kill_when_at_work, daemon=True)
+            thread = threading.Thread(target=kill_once_started, daemon=True)
             thread.start()
             with pytest.raises(ConnectionError, match="went away during the fit") as e:
                 EBClassifier().fit(lazy, y)
@@ -571,25 +514,31 @@ def test_batches_of_dask_arrays_are_summed_but_not_kept() -> None:
     assert model.n_seen_ == 20
 
 
-def test_memory_that_may_be_held() -> None:
-    worker = {"memory_limit": 1000, "metrics": {"memory": 200}}
-    assert running._spare(worker) == 200
-    assert running._spare({**worker, "metrics": {"memory": 2000}}) == 0
-    assert running._spare({**worker, "memory_limit": 0}) == running._LOCAL
-
+def test_samples_may_take_up_a_quarter_of_the_free_memory() -> None:
     class Cluster:
         status = "running"
 
-        def __init__(self, *limits: int) -> None:
-            self.limits = limits
+        def __init__(self, *limits: int, used: int = 200) -> None:
+            self.limits, self.used = limits, used
 
         def scheduler_info(self, n_workers: int) -> Any:
             assert n_workers == -1  # all of them, not the first five
-            found = [{**worker, "memory_limit": limit} for limit in self.limits]
+            found = [
+                {"memory_limit": limit, "metrics": {"memory": self.used}}
+                for limit in self.limits
+            ]
             return {"workers": dict(enumerate(found))}
 
-    assert running.Runner(Cluster(2**30 + 200, 2**32 + 200)).budget() == 5 * 2**28
-    assert running.Runner(Cluster(100, 100)).budget() == running._LEAST
+    def budget(*limits: int, used: int = 200) -> float:
+        return running.Runner(Cluster(*limits, used=used)).budget()
+
+    assert budget(2**30 + 200, 2**32 + 200) == 5 * 2**28
+    assert budget(100, 100) == sizes.least_cluster_bytes
+    with override(least_cluster_bytes=0):
+        assert budget(1000) == 200
+        assert budget(1000, used=2000) == 0
+        assert budget(0) == sizes.local_bytes  # no limit
+        assert budget(0, 1000) == sizes.local_bytes + 200
 
 
 def test_what_is_no_table_is_refused() -> None:

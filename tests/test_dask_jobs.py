@@ -20,8 +20,7 @@ import numpy as np
 import pytest
 from distributed import Client, LocalCluster, get_task_stream
 
-from ebda import EBClassifier
-from ebda import jobs as tasks
+from ebda import EBClassifier, jobs
 from ebda.baselines import IndependenceRule
 from ebda.data.dask import running
 from ebda.priors import DirichletProcess
@@ -255,18 +254,18 @@ def test_shares_come_back_in_order() -> None:
     want = [k * k for k in items]
     for n_jobs in (None, 2, 3, 20):
         with joblib.parallel_config(backend="threading"):
-            assert tasks.map_batches(squares, items, n_jobs) == want
+            assert jobs.map_batches(squares, items, n_jobs) == want
     shares_seen: list[list[int]] = []
 
     def run(function: Any, shares: list[list[int]]) -> Any:
         shares_seen.extend(shares)
         return [function(share) for share in shares]
 
-    with tasks.jobs_run_by(run):
-        assert tasks.map_batches(squares, items, 2) == want
-        assert tasks.map_batches(squares, [5], 2) == [25]
+    with jobs.jobs_run_by(run):
+        assert jobs.map_batches(squares, items, 2) == want
+        assert jobs.map_batches(squares, [5], 2) == [25]
     assert shares_seen == [[k] for k in items]
-    assert tasks.map_batches(squares, items, None) == want
+    assert jobs.map_batches(squares, items, None) == want
     assert len(shares_seen) == len(items)
 
 

@@ -16,10 +16,12 @@ from distributed import Client, LocalCluster
 
 from ebda import EBClassifier
 from ebda.baselines import IndependenceRule
-from ebda.data.dask import pieces, running, samples
+from ebda.data import as_data
+from ebda.data.dask import running
 from ebda.estimators import classifier
+from ebda.sizes import override, sizes
 
-# More values than are held whatever memory there is.
+# More values than stay on the workers whatever memory there is.
 N, P = 128, 34_000
 HALF = 4 * N * P // 2
 Chunks = tuple[int, int]
@@ -128,31 +130,25 @@ def test_what_does_not_fit_is_read_a_few_times(
     y: Any,
     studies: Any,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(running, "_LOCAL", HALF)
-    monkeypatch.setattr(pieces, "_PIECE", HALF // 3)
     X = studies[n_factors].counted(tmp_path, chunks)
     assert X.nbytes > HALF
-    assert_same_fit(EBClassifier().fit(X, y), studies[n_factors].want)
-    assert reads(tmp_path, X) == {expected}
-    EBClassifier(covariance="factor", shrinkage="mean").fit(X, y)
-    assert reads(tmp_path, X) == {alone}
+    with override(local_bytes=HALF, piece_bytes=HALF // 3):
+        assert_same_fit(EBClassifier().fit(X, y), studies[n_factors].want)
+        assert reads(tmp_path, X) == {expected}
+        EBClassifier(covariance="factor", shrinkage="mean").fit(X, y)
+        assert reads(tmp_path, X) == {alone}
 
 
+@override(local_bytes=HALF // 2, piece_bytes=HALF // 3)
 @pytest.mark.usefixtures("one_thread")
 @pytest.mark.parametrize("chunks", [WIDE, TALL, BOTH])
 def test_each_sum_reads_once(
-    chunks: Chunks,
-    y: Any,
-    studies: Any,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    chunks: Chunks, y: Any, studies: Any, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(running, "_LOCAL", HALF // 2)
-    monkeypatch.setattr(pieces, "_PIECE", HALF // 3)
     X = studies[0].counted(tmp_path, chunks)
-    data = classifier.MomentClassifier()._open(X, y, reset=True)[0]
+    data = as_data(X)
+    assert data is not None
     moments, kept = data.summarise(y, 2, None, keep=True)
     assert kept is not None
     assert reads(tmp_path, X) == {1}
@@ -200,6 +196,6 @@ def test_reads_of_workers(y: Any, studies: Any, tmp_path: Path) -> None:
         assert reads(tmp_path, X) == {1}
 
 
-def test_what_rules_are_compared_on_is_always_held() -> None:
-    assert samples.HELD_FEATURES == classifier.LEAST_COMPARED
-    assert samples.HELD_VALUES == classifier._COMPARED_VALUES
+def test_what_rules_are_compared_on_always_stays_on_the_workers() -> None:
+    assert sizes.persisted_features == classifier.LEAST_COMPARED
+    assert sizes.persisted_values == classifier._COMPARED_VALUES

@@ -23,19 +23,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-import ebda.data.disk.kept
-import ebda.data.pages
 from ebda import EBClassifier
 from ebda.baselines import GreenshteinPark, IndependenceRule
-from ebda.data.disk import Block, open_parquet, source
+from ebda.data import OPENERS, InMemory, Opener, RowSamples, as_data
+from ebda.data.disk import Block, open_parquet
 from ebda.data.disk.kept import StripFile
-from ebda.data.disk.passes import BlockedData
-from ebda.data.disk.prefetch import prefetched
+from ebda.data.disk.passes import BlockedData, prefetched
 from ebda.data.disk.source import grid
 from ebda.data.disk.stores import ChunkedArray, MemoryMap
-from ebda.data.memory import InMemory
-from ebda.data.opening import as_data
-from ebda.data.samples import Samples
+from ebda.sizes import override
 
 N, P = 48, 300
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -82,14 +78,18 @@ def references() -> dict[tuple[str, int], EBClassifier]:
 
 
 @pytest.fixture
-def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Blocks of some kilobytes, rows put aside in a file, pages handed back."""
-    monkeypatch.setattr(source, "LIMIT", 40_000)
-    monkeypatch.setattr(source, "ENOUGH_ROWS", 10)
-    monkeypatch.setattr(source, "_RUN", 800)
-    monkeypatch.setattr(ebda.data.disk.kept, "_IN_MEMORY", 0)
-    monkeypatch.setattr(ebda.data.disk.kept, "_STRIP_ELEMENTS", 1000)
-    monkeypatch.setattr(ebda.data.pages, "_SMALL", 0)
+def small_blocks() -> Iterator[None]:
+    """Blocks of some kilobytes, rows kept in a file, pages released."""
+    with override(
+        block_bytes=40_000,
+        block_rows=10,
+        run_bytes=800,
+        kept_bytes=0,
+        tile_elements=1000,
+        reread_bytes=0,
+        mapped_bytes=0,
+    ):
+        yield
 
 
 def as_memmap(X: Any, folder: Path, order: str = "C") -> np.memmap:
@@ -227,7 +227,7 @@ def test_batches_of_stores_are_one_fit(
 
 
 @pytest.mark.usefixtures("small_blocks")
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     chunks=st.tuples(st.integers(1, N), st.integers(1, P)),
     limit=st.integers(1, 300_000),
@@ -246,10 +246,9 @@ def test_chunks_and_blocks_do_not_matter(
     codes, weight = np.unique(y, return_inverse=True)[1], rng.integers(0, 4, N) / 2.0
     means, scale = rng.normal(size=(2, P)), rng.uniform(1, 2, P)
     stored = as_hdf5(X, tmp_path_factory.mktemp("chunks"), chunks)
-    with pytest.MonkeyPatch.context() as patch:
-        # A block of a few bytes would be a file access for each number.
-        patch.setattr(source, "LIMIT", max(limit, 8 * chunks[0] * chunks[1] // 3, 3000))
-        patch.setattr(source, "ENOUGH_ROWS", enough)
+    # A block of a few bytes would be a file access for each number.
+    limit = max(limit, 8 * chunks[0] * chunks[1] // 3, 3000)
+    with override(block_bytes=limit, block_rows=enough):
         got = BlockedData(ChunkedArray(stored)).summarise(codes, 2, weight, keep=True)
     want = InMemory(X).summarise(codes, 2, weight, keep=True)
     for field in ("counts", "means", "centred_squares"):
@@ -281,8 +280,7 @@ def test_chunks_and_blocks_do_not_matter(
 def test_a_grid_covers_everything_once_in_blocks_of_bounded_size(
     shape: tuple[int, int], chunk: tuple[int, int], by_column: bool, limit: int
 ) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(source, "LIMIT", limit)
+    with override(block_bytes=limit):
         blocks = grid(shape, 1, chunk, by_column)
     covered = sum(
         (b.rows.stop - b.rows.start) * (b.cols.stop - b.cols.start) for b in blocks
@@ -314,9 +312,13 @@ class Counting:
 def test_a_fit_with_factors_and_folds_reads_every_value_once(references: Any) -> None:
     X, y = with_factors(2)
     stored = Counting(X, (5, 60))
-    data = BlockedData(ChunkedArray(stored))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ebda.estimators.linear_classifier.as_data", lambda X: data)
+    counting = Opener(
+        "counting",
+        "a store that counts what is read",
+        Counting.__module__,
+        lambda X: BlockedData(ChunkedArray(X)),
+    )
+    with OPENERS.added(counting):
         model = EBClassifier().fit(stored, y)
         assert_same_fit(model, references["default", 2])
         assert (stored.times == 1).all()
@@ -330,7 +332,7 @@ def test_of_many_rows_the_same_are_kept(tmp_path: Path) -> None:
     stored = as_zarr(X, tmp_path, (100, 30))
     codes = (y == "mild").astype(int)
     _, got = BlockedData(ChunkedArray(stored)).summarise(codes, 2, None, keep=True)
-    want = Samples.of(X, codes, None)
+    want = RowSamples.of(X, codes, None)
     assert got is not None
     assert isinstance(got.X, StripFile)
     np.testing.assert_array_equal(got.number, want.number)
@@ -542,21 +544,16 @@ def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
         EBClassifier().fit(stored, missing)
 
 
+@override(kept_bytes=0)
 def test_a_full_disk_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ebda.data.disk.kept, "_IN_MEMORY", 0)
-    monkeypatch.setattr(
-        "ebda.data.disk.kept.shutil.disk_usage",
-        lambda folder: SimpleNamespace(free=1000),
-    )
+    monkeypatch.setattr("shutil.disk_usage", lambda folder: SimpleNamespace(free=1000))
     X, y = with_factors(2)
     with pytest.raises(OSError, match=r"48 rows of 300 features.*set TMPDIR"):
         EBClassifier().fit(as_zarr(X, tmp_path), y)
 
 
-def test_private_maps_keep_what_was_written_to_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(ebda.data.pages, "_SMALL", 0)
+@override(mapped_bytes=0)
+def test_private_maps_keep_what_was_written_to_them(tmp_path: Path) -> None:
     X, y = with_factors(2)
     as_memmap(X, tmp_path)
     path = tmp_path / "X-C.dat"
@@ -602,10 +599,8 @@ def test_parquet_of_other_kinds(
         open_parquet(paths)
 
 
-def test_large_row_groups_are_read_by_columns(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(source, "LIMIT", 8 * 500 * 3)
+@override(block_bytes=8 * 500 * 3)
+def test_large_row_groups_are_read_by_columns(tmp_path: Path) -> None:
     X = np.random.default_rng(0).normal(size=(500, 10))
     columns = {f"g{j}": X[:, j] for j in range(10)}
     pq.write_table(pa.table(columns), tmp_path / "X.parquet")

@@ -12,10 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-import ebda.data.pages
-import ebda.data.samples
-from ebda.data.samples import MAX_SAMPLES, Samples
+from ebda.data import RowSamples
 from ebda.moments.classwise import class_moments
+from ebda.sizes import override, sizes
 
 LAYOUTS = ["C", "F", "float32", "int", "csr", "csc", "csr_matrix", "memmap"]
 
@@ -47,45 +46,43 @@ def laid_out(X: np.ndarray, layout: str, folder: Path) -> Any:
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("elements", [1, 40, 1 << 19])
 def test_tiles_cover_the_chosen_rows_in_order(
-    layout: str, elements: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    layout: str, elements: int, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(ebda.data.samples, "_TILE_ELEMENTS", elements)
     X, codes = sample(12, 17)
     weight = np.arange(12) % 4 / 2  # zero for every fourth row
-    samples = Samples.of(laid_out(X, layout, tmp_path), codes, weight)
+    samples = RowSamples.of(laid_out(X, layout, tmp_path), codes, weight)
     np.testing.assert_array_equal(samples.rows, np.flatnonzero(weight))
     np.testing.assert_array_equal(samples.codes, codes[weight > 0])
     np.testing.assert_array_equal(samples.weight, weight[weight > 0])
     right = 0
     parts = []
-    for cols, tile in samples.tiles():
-        assert cols.start == right
-        right = cols.stop
-        assert tile.dtype == np.float64
-        assert tile.shape == (9, right - cols.start)
-        assert tile.size <= max(elements, 9)
-        parts.append(tile.copy())
-        tile[:] = np.nan  # a copy: X must not notice
+    with override(tile_elements=elements):
+        for cols, tile in samples.tiles():
+            assert cols.start == right
+            right = cols.stop
+            assert tile.dtype == np.float64
+            assert tile.shape == (9, right - cols.start)
+            assert tile.size <= max(elements, 9)
+            parts.append(tile.copy())
+            tile[:] = np.nan  # a copy: X does not change
+        again = np.hstack([tile for _, tile in samples.tiles()])
     assert right == 17
     np.testing.assert_array_equal(np.hstack(parts), X[weight > 0])
-    again = np.hstack([tile for _, tile in samples.tiles()])
     np.testing.assert_array_equal(again, X[weight > 0])
 
 
+@override(tile_elements=50)
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_standardised_scores_and_moments_by_definition(
-    layout: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(ebda.data.samples, "_TILE_ELEMENTS", 50)
+def test_rows_in_memory_may_be_taken_in_any_order(layout: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     X, codes = sample(15, 11)
-    samples = Samples.of(laid_out(X, layout, tmp_path), codes, None)
+    samples = RowSamples.of(laid_out(X, layout, tmp_path), codes, None)
     samples = samples.take(np.array([3, 0, 9, 14]))
     rows, k = X[[3, 0, 9, 14]], codes[[3, 0, 9, 14]]
     assert len(samples) == 4
     np.testing.assert_array_equal(samples.number, [3, 0, 9, 14])
     means, scale = rng.normal(size=(3, 11)), rng.uniform(1, 2, 11)
-    got = np.hstack([tile for _, tile in samples.standardised(means, scale)])
+    got = np.hstack([R for _, R in samples.residuals(means, scale)])
     np.testing.assert_allclose(got, (rows - means[k]) / scale, rtol=1e-12)
     np.testing.assert_allclose(
         samples.fingerprint(means, scale), (got * abs(got)).sum(axis=1), atol=1e-12
@@ -101,79 +98,29 @@ def test_standardised_scores_and_moments_by_definition(
         )
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("elements", [1, 50, 1 << 19])
-def test_sums_by_definition(
-    layout: str, elements: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(ebda.data.samples, "_TILE_ELEMENTS", elements)
-    monkeypatch.setattr(ebda.data.pages, "_SMALL", 0)
-    rng = np.random.default_rng(0)
-    X, codes = sample(14, 13)
-    weight = np.arange(14) % 4 / 2
-    samples = Samples.of(laid_out(X, layout, tmp_path), codes, weight)
-    rows, k, w = X[weight > 0], codes[weight > 0], weight[weight > 0]
-    means, scale = rng.normal(size=(3, 13)), rng.uniform(1, 2, 13)
-    R = (rows - means[k]) / scale
-    root = np.sqrt(w)[:, None]
-    np.testing.assert_allclose(
-        samples.gram(means, scale), (root * R) @ (root * R).T, atol=1e-11
-    )
-    combine = rng.normal(size=(len(w), 2))
-    np.testing.assert_allclose(
-        samples.loadings(means, scale, combine), R.T @ combine, atol=1e-12
-    )
-    third = np.array([-1, 0, 0, 0, -1, 1, 1, 1, 1, 2, 2, 2, -1])
-    sums = samples.neighbour_sums(means, scale, third)
-    used = (root * R)[:, third >= 0]
-    assert sums.near == pytest.approx((used[:, 1:] * used[:, :-1]).sum())
-    for j in range(3):
-        np.testing.assert_allclose(
-            sums.thirds[:, j], (root * R)[:, third == j].sum(axis=1), atol=1e-12
-        )
-    group = np.arange(len(w)) % 3
-    for g, got in enumerate(samples.moments_by(group, 3, 3)):
-        want = class_moments(rows[group == g], k[group == g], 3, w[group == g])
-        np.testing.assert_allclose(got.counts, want.counts)
-        np.testing.assert_allclose(got.means, want.means, atol=1e-12)
-        np.testing.assert_allclose(
-            got.centred_squares, want.centred_squares, atol=1e-11
-        )
-
-
 def test_without_features_there_are_no_neighbours() -> None:
-    samples = Samples.of(np.ones((3, 2)), np.zeros(3, dtype=int), None)
+    samples = RowSamples.of(np.ones((3, 2)), np.zeros(3, dtype=int), None)
     sums = samples.neighbour_sums(np.zeros((1, 2)), np.ones(2), np.array([-1, -1]))
     assert sums.near == 0.0
     assert sums.ends is None
 
 
-def test_moments_count_the_weights() -> None:
-    X, codes = sample(10, 4)
-    weight = np.arange(10.0)
-    got, want = (
-        Samples.of(X, codes, weight).moments(3),
-        class_moments(X, codes, 3, weight),
-    )
-    np.testing.assert_allclose(got.counts, want.counts)
-    np.testing.assert_allclose(got.means, want.means)
-    np.testing.assert_allclose(got.centred_squares, want.centred_squares)
-
-
 def test_a_copy_has_rows_of_its_own() -> None:
     X, codes = sample(6, 3)
     want = X[[1, 4]].copy()
-    copied = Samples.of(X, codes, None).take(np.array([1, 4])).copy()
+    copied = RowSamples.of(X, codes, None).take(np.array([1, 4])).copy()
     X[:] = np.nan
     np.testing.assert_array_equal(copied.X, want)
     np.testing.assert_array_equal(next(copied.tiles())[1], want)
 
 
-def stream(X: Any, codes: np.ndarray, weight: np.ndarray, cuts: list[int]) -> Samples:
+def stream(
+    X: Any, codes: np.ndarray, weight: np.ndarray, cuts: list[int]
+) -> RowSamples:
     edges = [0, *sorted(cuts), len(codes)]
-    kept: Samples | None = None
+    kept: RowSamples | None = None
     for a, b in pairwise(edges):
-        batch = Samples.of(X[a:b], codes[a:b], weight[a:b], a)
+        batch = RowSamples.of(X[a:b], codes[a:b], weight[a:b], a)
         kept = batch.copy() if kept is None else kept.append(batch)
     assert kept is not None
     return kept
@@ -190,9 +137,9 @@ def test_batches_keep_the_rows_of_one_call(
     # The row's number is its value.
     X = laid_out(np.arange(n, dtype=float)[:, None] + [[0.0, 0.5]], layout, Path())
     codes, weight = np.arange(n) % 3, (np.arange(n) % 5).astype(float)
-    want = Samples.of(X, codes, weight)
+    want = RowSamples.of(X, codes, weight)
     got = stream(X, codes, weight, [cut for cut in cuts if cut <= n])
-    assert len(got) == len(want) == min(np.count_nonzero(weight), MAX_SAMPLES)
+    assert len(got) == len(want) == min(np.count_nonzero(weight), sizes.kept_samples)
     for field in ("codes", "weight", "number"):
         np.testing.assert_array_equal(getattr(got, field), getattr(want, field))
     tiles = [np.hstack([t for _, t in s.tiles()]) for s in (got, want)]
@@ -205,7 +152,7 @@ def test_batches_keep_the_rows_of_one_call(
 def test_batches_may_come_in_different_layouts(first: str, second: str) -> None:
     X, codes = sample(10, 4)
     batches = [
-        Samples.of(laid_out(X[part], layout, Path()), codes[part], None, part.start)
+        RowSamples.of(laid_out(X[part], layout, Path()), codes[part], None, part.start)
         for part, layout in [(slice(0, 6), first), (slice(6, 10), second)]
     ]
     both = batches[0].append(batches[1])
@@ -216,35 +163,33 @@ def test_batches_may_come_in_different_layouts(first: str, second: str) -> None:
 
 
 def test_thinning_is_even_over_the_stream() -> None:
-    n = 50 * MAX_SAMPLES
-    samples = Samples.of(np.empty((n, 0)), np.zeros(n, dtype=int), None)
-    assert len(samples) == MAX_SAMPLES
+    n = 50 * sizes.kept_samples
+    samples = RowSamples.of(np.empty((n, 0)), np.zeros(n, dtype=int), None)
+    assert len(samples) == sizes.kept_samples
     assert (np.diff(samples.rows) > 0).all()
     for parts in (16, 2):  # as even by place, and by odd and even, as chance
         for share in (samples.rows * parts // n, samples.rows % parts):
-            expected = MAX_SAMPLES / parts
+            expected = sizes.kept_samples / parts
             counts = np.bincount(share, minlength=parts)
             assert np.sum((counts - expected) ** 2 / expected) < 40
 
 
 def test_few_samples_are_all_kept() -> None:
-    n = MAX_SAMPLES
-    samples = Samples.of(np.empty((n, 0)), np.zeros(n, dtype=int), None, first=10)
+    n = sizes.kept_samples
+    samples = RowSamples.of(np.empty((n, 0)), np.zeros(n, dtype=int), None, first=10)
     np.testing.assert_array_equal(samples.rows, np.arange(n))
     np.testing.assert_array_equal(samples.number, np.arange(n) + 10)
 
 
+@override(tile_elements=1000)
 @pytest.mark.parametrize("layout", ["C", "F", "csr", "csc"])
-def test_equal_rows_have_equal_fingerprints_to_the_bit(
-    layout: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(ebda.data.samples, "_TILE_ELEMENTS", 1000)
+def test_equal_rows_have_equal_fingerprints_to_the_bit(layout: str) -> None:
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(7, 301))
     which = rng.integers(7, size=40)
     X = laid_out(rows[which], layout, Path())
     means, scale = rng.normal(size=(2, 301)), rng.uniform(1, 3, 301)
-    samples = Samples.of(X, which % 2, None)
+    samples = RowSamples.of(X, which % 2, None)
     got = samples.fingerprint(means, scale)
     assert len(np.unique(got)) == len(np.unique(which))
     for row in np.unique(which):
@@ -256,9 +201,9 @@ def test_equal_rows_have_equal_fingerprints_to_the_bit(
 
 
 def test_no_features_and_no_samples_have_no_tiles() -> None:
-    empty = Samples.of(np.empty((3, 0)), np.zeros(3, dtype=int), None)
+    empty = RowSamples.of(np.empty((3, 0)), np.zeros(3, dtype=int), None)
     assert list(empty.tiles()) == []
     np.testing.assert_array_equal(empty.fingerprint(np.empty((1, 0)), np.empty(0)), 0.0)
-    nobody = Samples.of(np.ones((3, 2)), np.zeros(3, dtype=int), np.zeros(3))
+    nobody = RowSamples.of(np.ones((3, 2)), np.zeros(3, dtype=int), np.zeros(3))
     assert len(nobody) == 0
     np.testing.assert_array_equal(nobody.moments(1).counts, [0.0])

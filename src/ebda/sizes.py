@@ -59,6 +59,35 @@ class Sizes:
     coarse_values : int
         Values above which a Dirichlet process is first searched for in wider groups,
         and fitted with a looser default tolerance.
+    kept_samples : int
+        Samples that are kept for factors and folds. This many show the common factors
+        as well as ten times as many would, and the Gram matrix stays small.
+    kept_per_class : int
+        Samples that are kept of each class at least, if there are so many.
+    persisted_features, persisted_values : int
+        Kept samples of a Dask array with so few features, or values, stay on the
+        workers whatever memory there is: rules are compared on no more
+        (:mod:`ebda.estimators.classifier`), and the folds read them some fifty times.
+    mapped_bytes : int
+        Bytes of a memory map from which pages that were read are released.
+    block_bytes : int
+        Bytes of a block read from disk; two are in memory at a time.
+    block_rows : int
+        Rows that a block from disk should have: to merge its moments costs about as
+        much as ten rows of it.
+    run_bytes : int
+        Bytes that are read in one go from a store without chunks.
+    reread_bytes : int
+        Bytes of each row that a tile of columns must have for kept samples to be read
+        from a memory map that is stored by rows; else they are copied.
+    kept_bytes : int
+        Bytes of kept samples that stay in memory; more go to a temporary file.
+    piece_bytes : int
+        Bytes of a piece of a Dask array that has all samples of some features.
+    local_bytes : int
+        Bytes that samples may take up between steps, with a local scheduler of Dask.
+    least_cluster_bytes : int
+        Bytes that they may take up on a cluster, however full its memory is.
     """
 
     tile_elements: int = 1 << 19
@@ -79,6 +108,20 @@ class Sizes:
     compared_values: int = 1 << 22
     gram_elements: int = 1 << 18
     coarse_values: int = 100_000
+    # data
+    kept_samples: int = 1024
+    kept_per_class: int = 64
+    persisted_features: int = 1 << 12
+    persisted_values: int = 1 << 22
+    mapped_bytes: int = 1 << 25
+    block_bytes: int = 1 << 24
+    block_rows: int = 256
+    run_bytes: int = 1 << 17
+    reread_bytes: int = 1 << 14
+    kept_bytes: int = 1 << 25
+    piece_bytes: int = 1 << 24
+    local_bytes: int = 1 << 28
+    least_cluster_bytes: int = 1 << 26
 
 
 sizes = Sizes()

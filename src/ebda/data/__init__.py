@@ -1,11 +1,25 @@
-"""What X may be: in memory, on disk, on a Dask cluster.
+"""What X may be: in memory, on disk, or on a Dask cluster.
 
-:mod:`ebda.data.protocols` says what the steps ask of it.
+The steps of a fit see X through two protocols, :class:`Data` and :class:`Samples`.
+:func:`as_data` finds the implementation for what a user gives; :class:`InMemory` is the
+one for arrays.
 """
 
+from ebda.data.finite import NonFiniteError
 from ebda.data.memory import InMemory
-from ebda.data.opening import as_data
-from ebda.data.protocols import Data
-from ebda.data.samples import Samples
+from ebda.data.opening import OPENERS, Opener, as_data
+from ebda.data.protocols import Data, Samples
+from ebda.data.samples import RowSamples
+from ebda.kernels.residuals import NeighbourSums
 
-__all__ = ["Data", "InMemory", "Samples", "as_data"]
+__all__ = [
+    "OPENERS",
+    "Data",
+    "InMemory",
+    "NeighbourSums",
+    "NonFiniteError",
+    "Opener",
+    "RowSamples",
+    "Samples",
+    "as_data",
+]

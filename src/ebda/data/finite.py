@@ -1,4 +1,4 @@
-"""NaN and infinity, named by row and column where they are met."""
+"""NaN and infinity, reported by row and column where they are found."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from ebda.typing import FloatArray
 
 
 class NonFiniteError(ValueError):
-    """X has NaN or infinity.
+    """X contains NaN or infinity.
 
     Parameters
     ----------
     columns : list of int
-        Where, as far as was seen.
+        Columns with NaN or infinity, of those that were looked at.
     row : int
         The first row with one in the first of these columns.
     kind : str
@@ -24,7 +24,7 @@ class NonFiniteError(ValueError):
     """
 
     def __init__(self, columns: list[int], row: int, kind: str) -> None:
-        # All of them are arguments: an exception of a worker is pickled.
+        # A worker pickles its exceptions with the arguments that they were given.
         super().__init__(columns, row, kind)
         self.columns, self.row, self.kind = columns, row, kind
 
@@ -36,28 +36,29 @@ class NonFiniteError(ValueError):
 
 
 def check_block(result: FloatArray, values: Any, top: int, left: int) -> None:
-    """Look for the cause of a sum that is not finite in the values summed.
+    """Raise an error if a block of X is the reason why its sums are not finite.
 
     Parameters
     ----------
     result : ndarray
-        What the values were summed to: NaN and infinity stay what they are.
+        Sums over the block: NaN and infinity in the values show in them.
     values : ndarray or sparse matrix
-        A block of X.
+        The block.
     top, left : int
         Its first row and column.
     """
     if np.isfinite(result).all():
         return
-    place = sparse.coo_array(values) if sparse.issparse(values) else None
-    if place is None:
+    if sparse.issparse(values):
+        stored = sparse.coo_array(values)
+        found = ~np.isfinite(stored.data)
+        row, column = stored.row[found], stored.col[found]
+        bad = stored.data[found]
+    else:
         row, column = np.nonzero(~np.isfinite(values))
         bad = values[row, column]
-    else:
-        found = ~np.isfinite(place.data)
-        row, column, bad = place.row[found], place.col[found], place.data[found]
     if not len(row):
-        return  # an overflow, which the sums of all blocks will show
+        return  # the sums overflow, which those of all blocks will show
     first = np.lexsort((row, column))[0]
     columns = (np.unique(column) + left).tolist()
     kind = "NaN" if np.isnan(bad[first]) else "infinity"

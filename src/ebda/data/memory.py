@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ebda.data.samples import Samples
+from ebda.data.protocols import Samples
+from ebda.data.samples import RowSamples
 from ebda.kernels.scores import scores
 from ebda.moments.classwise import ClassMoments, class_moments
 from ebda.typing import FloatArray, IntArray
@@ -17,7 +18,15 @@ from ebda.typing import FloatArray, IntArray
 
 @dataclass(frozen=True, eq=False)
 class InMemory:
-    """A checked ndarray, CSR or CSC matrix."""
+    """An array in memory (:class:`ebda.data.Data`).
+
+    Parameters
+    ----------
+    X : ndarray, CSR or CSC matrix of shape (n_samples, n_features)
+        Samples in rows; already validated.
+    names : ndarray, optional
+        Names of the features.
+    """
 
     X: Any
     names: npt.NDArray[Any] | None = None
@@ -40,12 +49,10 @@ class InMemory:
         first: int = 0,
     ) -> tuple[ClassMoments, Samples | None]:
         moments = class_moments(self.X, codes, n_classes, weight)
-        return moments, Samples.of(self.X, codes, weight, first) if keep else None
+        return moments, RowSamples.of(self.X, codes, weight, first) if keep else None
 
     def scores(self, coef: FloatArray, intercept: FloatArray) -> FloatArray:
-        with np.errstate(invalid="ignore", over="ignore"):
-            return scores(self.X, coef, intercept)
+        return scores(self.X, coef, intercept)
 
     def job_context(self) -> AbstractContextManager[Any]:
-        """As joblib has it."""
         return nullcontext()

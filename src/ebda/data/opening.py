@@ -1,13 +1,13 @@
-"""The registry of what X may be.
+"""The registry of what users may give as X.
 
-By the package that the type of X comes from, so that no package is imported to find
-out that X is none of its arrays.
+An entry is found by the package that the type of X comes from. So no package is
+imported only to learn that X is none of its arrays.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,9 +18,26 @@ from ebda.data.disk.passes import BlockedData
 from ebda.data.disk.stores import ChunkedArray, MemoryMap, SparseOnDisk
 from ebda.data.memory import InMemory
 from ebda.data.protocols import Data
+from ebda.registry import Entry, Registry
 
 
-def _open_numpy(X: Any) -> Data | None:
+@dataclass(frozen=True)
+class Opener(Entry):
+    """How X of some type becomes data.
+
+    Parameters
+    ----------
+    package : str
+        The package that the type comes from.
+    open : callable
+        From X to :class:`ebda.data.Data`; None if NumPy can make an array of it.
+    """
+
+    package: str
+    open: Callable[[Any], Data | None]
+
+
+def _open_memory_map(X: Any) -> Data | None:
     if isinstance(X, np.memmap) and X.ndim == 2:
         return BlockedData(MemoryMap(X))
     return None
@@ -39,7 +56,7 @@ def _open_anndata(X: Any) -> Data | None:
         raise ValueError("the AnnData object has no X; give adata.layers[...] itself")
     data = as_data(values)
     if isinstance(data, BlockedData):
-        # Sources and data of the registries are dataclasses with names, which their
+        # Sources and data of this registry are dataclasses with names, which their
         # protocols cannot say.
         return BlockedData(replace(data.source, names=names))  # type: ignore[type-var]
     if data is not None:
@@ -48,11 +65,10 @@ def _open_anndata(X: Any) -> Data | None:
 
 
 def _open_arrow(X: Any) -> Data | None:
-    is_dataset = hasattr(X, "get_fragments")
-    return BlockedData(ParquetTable(X)) if is_dataset else None
+    return BlockedData(ParquetTable(X)) if hasattr(X, "get_fragments") else None
 
 
-def _open_own(X: Any) -> Data | None:
+def _open_parquet(X: Any) -> Data | None:
     return BlockedData(X) if isinstance(X, ParquetTable) else None
 
 
@@ -62,25 +78,27 @@ def _open_dask(X: Any) -> Data | None:
     return open_dask(X)
 
 
-OPENERS: dict[str, Callable[[Any], Data | None]] = {
-    "numpy": _open_numpy,
-    "zarr": _open_chunked,
-    "h5py": _open_chunked,
-    "anndata": _open_anndata,
-    "pyarrow": _open_arrow,
-    "ebda": _open_own,
-    "dask": _open_dask,
-}
+OPENERS = Registry(
+    "X",
+    Opener("memory map", "numpy.memmap", "numpy", _open_memory_map),
+    Opener("zarr", "zarr.Array", "zarr", _open_chunked),
+    Opener("hdf5", "h5py.Dataset", "h5py", _open_chunked),
+    Opener("anndata", "AnnData in backed mode, or its X", "anndata", _open_anndata),
+    Opener("parquet", "open_parquet(...)", "ebda", _open_parquet),
+    Opener("arrow", "pyarrow.dataset.Dataset of Parquet", "pyarrow", _open_arrow),
+    Opener("dask", "a Dask array or data frame", "dask", _open_dask),
+)
 
 
 def as_data(X: Any) -> Data | None:
-    """X as data that is not in memory, or None for what NumPy can make an array of.
+    """X as data that are not in memory, or None if NumPy can make an array of it.
 
     >>> as_data([[1.0, 2.0]]) is None
     True
     """
+    by_package = {opener.package: opener for opener in OPENERS.values()}
     for kind in type(X).__mro__:
-        opener = OPENERS.get(kind.__module__.split(".")[0])
+        opener = by_package.get(kind.__module__.split(".")[0])
         if opener is not None:
-            return opener(X)
+            return opener.open(X)
     return None

@@ -1,8 +1,8 @@
-"""Memory of files that are mapped: pages that were read are handed back.
+"""Memory that a mapped file takes up: pages that were read are released.
 
-Pages of a memory map count as resident until the system wants them back, so that a
-pass over a large file would fill all memory that is free. They stay in the system's
-cache of the file, and reading them again is cheap.
+The pages of a memory map count as resident until the system needs them, so that a pass
+over a large file would fill all memory that is free. Released pages stay in the
+system's file cache, and reading them again is cheap.
 """
 
 from __future__ import annotations
@@ -12,21 +12,22 @@ from typing import Any
 
 import numpy as np
 
-# Maps below this many bytes are left as they are.
-_SMALL = 1 << 25
-# Modes of a shared map. Pages of a private one ("c") may hold changes of their own.
+from ebda.sizes import sizes
+
+# Modes of a shared map. The pages of a private one ("c") may contain changes that are
+# nowhere else.
 _SHARED = ("r", "r+", "w+")
 
 
 def is_mapped(X: Any) -> bool:
-    """Whether X is a file that is mapped into memory, and not small."""
-    return isinstance(X, np.memmap) and X.nbytes > _SMALL
+    """Whether X is a mapped file of more than `sizes.mapped_bytes`."""
+    return isinstance(X, np.memmap) and X.nbytes > sizes.mapped_bytes
 
 
 def release(X: Any) -> None:
-    """Hand back the pages of X that are in memory; its values stay what they are.
+    """Release the pages of X that are in memory; its values do not change.
 
-    >>> release(np.zeros(3))  # not a mapped file: nothing to do
+    >>> release(np.zeros(3))  # not a mapped file: nothing happens
     """
     if not is_mapped(X) or X.mode not in _SHARED:
         return

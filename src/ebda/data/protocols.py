@@ -1,24 +1,142 @@
-"""What a classifier asks of its X, wherever X is."""
+"""What the steps of a fit ask of X, wherever it is.
+
+:class:`Data` is all of X, read once; :class:`Samples` are some of its rows, which the
+common factors and the folds look at again. Memory, disk and Dask implement the two
+protocols, and ``tests/conformance.py`` proves it for each of them.
+"""
 
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from ebda.data.samples import Samples
+from ebda.kernels.residuals import NeighbourSums
 from ebda.moments.classwise import ClassMoments
 from ebda.typing import FloatArray, IntArray
 
 
+class Samples(Protocol):
+    """Samples that are kept, and the sums over them that later steps need.
+
+    No sum makes a copy of full size, and none depends on how the features are cut into
+    blocks. The residuals of a sample are ``(x - means[code]) / scale``.
+    """
+
+    @property
+    def codes(self) -> IntArray:
+        """Class of each sample."""
+
+    @property
+    def weight(self) -> FloatArray:
+        """Frequency weight of each sample, above zero."""
+
+    @property
+    def number(self) -> IntArray:
+        """Position of each sample in the stream of all samples, increasing."""
+
+    def __len__(self) -> int: ...
+
+    def take(self, chosen: npt.NDArray[Any]) -> Self:
+        """Some of these samples.
+
+        Parameters
+        ----------
+        chosen : ndarray
+            A mask, or increasing positions.
+        """
+
+    def features(self, chosen: IntArray) -> Self:
+        """The same samples with some of the features only, as a copy.
+
+        Parameters
+        ----------
+        chosen : ndarray of int
+            Columns, in increasing order.
+        """
+
+    def copy(self) -> Self:
+        """The same samples, independent of X.
+
+        Raises ValueError where X is too large to be copied.
+        """
+
+    def append(self, other: Self) -> Self:
+        """These samples and those of a later batch, as a copy, thinned again.
+
+        Raises ValueError where X is too large to be copied.
+        """
+
+    def fingerprint(self, means: FloatArray, scale: FloatArray) -> FloatArray:
+        """A number for each sample, the same to the bit for equal samples.
+
+        It is the sum of the signed squares of the residuals: the residuals themselves
+        may add up to zero in every sample.
+        """
+
+    def gram(self, means: FloatArray, scale: FloatArray) -> FloatArray:
+        """``R R'``, R the residuals times the square roots of the weights."""
+
+    def loadings(
+        self, means: FloatArray, scale: FloatArray, combine: FloatArray
+    ) -> FloatArray:
+        """``R' combine``, of shape (n_features, n_factors), R the residuals.
+
+        Parameters
+        ----------
+        means : ndarray of shape (n_classes, n_features)
+            Class means.
+        scale : ndarray of shape (n_features,)
+            Standard deviations.
+        combine : ndarray of shape (n_samples, n_factors)
+            Weights of the samples.
+        """
+
+    def neighbour_sums(
+        self, means: FloatArray, scale: FloatArray, third: IntArray
+    ) -> NeighbourSums:
+        """Products of neighbouring features, and sums over each third of the features.
+
+        Residuals are multiplied with the square roots of the weights.
+
+        Parameters
+        ----------
+        means : ndarray of shape (n_classes, n_features)
+            Class means.
+        scale : ndarray of shape (n_features,)
+            Standard deviations.
+        third : ndarray of int of shape (n_features,)
+            The third that a feature belongs to, never decreasing; -1 to skip it.
+        """
+
+    def moments(self, n_classes: int) -> ClassMoments:
+        """Moments of these samples alone."""
+
+    def moments_by(
+        self, group: IntArray, n_groups: int, n_classes: int
+    ) -> list[ClassMoments]:
+        """Moments of each group of these samples, in one pass.
+
+        Parameters
+        ----------
+        group : ndarray of int of shape (n_samples,)
+            In ``range(n_groups)``.
+        n_groups, n_classes : int
+            Numbers of groups and of classes.
+        """
+
+    def scores(self, coef: FloatArray) -> FloatArray:
+        """``X @ coef.T``, one row per sample."""
+
+
 class Data(Protocol):
-    """Samples in rows."""
+    """All samples, in rows."""
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Samples and features."""
+        """Numbers of samples and of features."""
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -36,24 +154,25 @@ class Data(Protocol):
         keep: bool,
         first: int = 0,
     ) -> tuple[ClassMoments, Samples | None]:
-        """Class moments; and samples to look at again, if they are to be kept.
+        """Class moments; and samples for a second look, if any are to be kept.
 
         Parameters
         ----------
         codes : ndarray of int of shape (n_samples,)
-            Classes.
+            Class of each sample.
         n_classes : int
             Number of classes.
         weight : ndarray of shape (n_samples,), optional
             Frequency weights.
         keep : bool
-            Whether samples are needed.
+            Whether samples are needed: those of
+            :func:`~ebda.data.samples.choose_rows`.
         first : int
-            Number of the first row in the stream of all samples.
+            Position of the first row in the stream of all samples.
         """
 
     def scores(self, coef: FloatArray, intercept: FloatArray) -> Any:
-        """``X @ coef.T + intercept``."""
+        """``X @ coef.T + intercept``: an ndarray, or a lazy array of Dask."""
 
     def job_context(self) -> AbstractContextManager[Any]:
-        """Inside of this block jobs are run by whatever works on the data."""
+        """Inside this block, jobs (:mod:`ebda.jobs`) run where the data are."""

@@ -1,24 +1,18 @@
-"""Rows of the data that may be looked at again: what factors and folds need.
+"""Rows of an array, in memory or on disk, that are looked at again.
 
-The moments are summed in one pass, and for the independence rule nothing else is ever
-read. The correlation within the classes and a cross-validation need the samples
-themselves once more. :class:`Samples` is the one door to them: each sum that a later
-step needs is a method, taken over tiles of columns, dense or sparse, in memory or on
-disk, so that no full-size copy is made. What a sum is does not depend on how the
-columns are cut, so that the workers of a cluster
-(:class:`ebda.data.dask.samples.ClusterSamples`) can each take some of them.
-
-About `MAX_SAMPLES` rows are kept: that many tell the common factors as well as ten
-times as many would, and the Gram matrix stays small. Which rows is decided by a hash
-of their number, so that a stream of batches keeps the same ones as a single fit.
+The moments are summed in one pass over all samples, which is all that the independence
+rule needs. The correlation within the classes and cross-validation need samples a
+second time, but not all of them: `sizes.kept_samples` rows are kept. A hash of its
+position in the stream decides whether a row is among them, so that a stream of batches
+keeps the same rows as a single fit.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import reduce
-from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -27,64 +21,69 @@ from scipy import sparse
 
 from ebda.data.pages import is_mapped, release
 from ebda.kernels.hashing import hash_integers
+from ebda.kernels.residuals import (
+    NeighbourSums,
+    neighbour_sums,
+    signed_squares,
+    standardise,
+)
 from ebda.moments.classwise import ClassMoments, class_moments
+from ebda.sizes import sizes
 from ebda.typing import FloatArray, IntArray
 
-MAX_SAMPLES = 1024
-# Of each class this many are kept at least, if there are so many.
-RARE_CLASS = 64
-# Elements of a tile: 4 MiB of float64.
-_TILE_ELEMENTS = 1 << 19
 
-
-@dataclass(frozen=True, eq=False)
-class NeighbourSums:
-    """Products of neighbours, and what is needed to go on at either end.
+def choose_rows(
+    codes: IntArray, weight: FloatArray | None, first: int = 0
+) -> tuple[IntArray, IntArray, FloatArray, IntArray]:
+    """Rows to keep, their classes, their weights, and their positions in the stream.
 
     Parameters
     ----------
-    near : float
-        Sum over samples and neighbouring features of the products of residuals.
-    ends : ndarray of shape (n_samples, 2), optional
-        Residuals of the first and the last feature; None where there is none.
-    thirds : ndarray of shape (n_samples, 3)
-        Sums of the residuals over each third of the features.
+    codes : ndarray of int of shape (n_samples,)
+        Class of each row.
+    weight : ndarray of shape (n_samples,), optional
+        Frequency weights; rows of weight zero are not kept.
+    first : int
+        Position of the first row in the stream of all samples.
     """
+    w = np.ones(len(codes)) if weight is None else weight
+    rows = np.flatnonzero(w > 0)
+    rows = rows[_thinned(rows + first, codes[rows])]
+    return rows, codes[rows], w[rows], rows + first
 
-    near: float
-    ends: FloatArray | None
-    thirds: FloatArray
 
-    def join(self, right: NeighbourSums) -> NeighbourSums:
-        """Of these features and those that follow them."""
-        near, thirds = self.near + right.near, self.thirds + right.thirds
-        if self.ends is None or right.ends is None:
-            return NeighbourSums(
-                near, right.ends if self.ends is None else self.ends, thirds
-            )
-        near += float(self.ends[:, 1] @ right.ends[:, 0])
-        ends = np.column_stack([self.ends[:, 0], right.ends[:, 1]])
-        return NeighbourSums(near, ends, thirds)
+def _thinned(number: IntArray, codes: IntArray) -> IntArray:
+    """Indices of the samples to keep: those whose position has the lowest hash.
+
+    `sizes.kept_samples` of all classes together, and `sizes.kept_per_class` of each, so
+    that a rare class is not lost. A stream keeps what one call on all of it would keep.
+    """
+    if len(number) <= sizes.kept_samples:
+        return np.arange(len(number))
+    order = np.argsort(hash_integers(number), kind="stable")
+    kept = np.zeros(len(number), dtype=bool)
+    kept[order[: sizes.kept_samples]] = True
+    for k in np.unique(codes):
+        kept[order[codes[order] == k][: sizes.kept_per_class]] = True
+    return np.flatnonzero(kept)
 
 
 @dataclass(frozen=True, eq=False)
-class Samples:
-    """Some rows of X, their classes and weights.
+class ChosenRows(ABC):
+    """What all samples share (:class:`ebda.data.Samples`): which rows of X they are.
 
     Parameters
     ----------
-    X : ndarray, CSR or CSC matrix, or rows on disk, of shape (n_rows, n_features)
-    rows : ndarray of int
-        The rows of X that count.
-    codes : ndarray of int, one for each of `rows`
+    rows : ndarray of int of shape (n_samples,)
+        Which.
+    codes : ndarray of int of shape (n_samples,)
         Their classes.
-    weight : ndarray, one for each of `rows`
-        Frequency weights.
-    number : ndarray of int, one for each of `rows`
-        Their place in the stream of all samples.
+    weight : ndarray of shape (n_samples,)
+        Their frequency weights.
+    number : ndarray of int of shape (n_samples,)
+        Their positions in the stream of all samples.
     """
 
-    X: Any
     rows: IntArray
     codes: IntArray
     weight: FloatArray
@@ -93,18 +92,7 @@ class Samples:
     def __len__(self) -> int:
         return len(self.rows)
 
-    @classmethod
-    def of(
-        cls, X: Any, codes: IntArray, weight: FloatArray | None, first: int = 0
-    ) -> Self:
-        """Rows of X with any weight, thinned to `MAX_SAMPLES`."""
-        w = np.ones(len(codes)) if weight is None else weight
-        rows = np.flatnonzero(w > 0)
-        rows = rows[_kept(rows + first, np.asarray(codes)[rows])]
-        return cls(X, rows, np.asarray(codes)[rows], w[rows], rows + first)
-
     def take(self, chosen: npt.NDArray[Any]) -> Self:
-        """Some of these samples, by place or by mask."""
         return replace(
             self,
             rows=self.rows[chosen],
@@ -113,55 +101,74 @@ class Samples:
             number=self.number[chosen],
         )
 
-    def moved_to(self, X: Any) -> Samples:
-        """The same samples, where X has their rows and no others."""
-        return Samples(X, np.arange(len(self)), self.codes, self.weight, self.number)
+    def moments(self, n_classes: int) -> ClassMoments:
+        return self.moments_by(np.zeros(len(self), dtype=np.intp), 1, n_classes)[0]
 
-    def features(self, chosen: IntArray) -> Samples:
-        """The same samples with some of the features alone, copied.
+    @abstractmethod
+    def moments_by(
+        self, group: IntArray, n_groups: int, n_classes: int
+    ) -> list[ClassMoments]: ...
 
-        Parameters
-        ----------
-        chosen : ndarray of int
-            Columns, in rising order.
-        """
+
+@dataclass(frozen=True, eq=False)
+class RowSamples(ChosenRows):
+    """Rows of an array in memory or on disk, read in tiles of some features.
+
+    Parameters
+    ----------
+    X : ndarray, CSR or CSC matrix, or array on disk, of shape (n_rows, n_features)
+        What is sliced by rows and columns.
+    """
+
+    X: Any
+
+    @classmethod
+    def of(
+        cls, X: Any, codes: IntArray, weight: FloatArray | None, first: int = 0
+    ) -> Self:
+        """The rows of X that :func:`choose_rows` chooses."""
+        return cls(*choose_rows(codes, weight, first), X)
+
+    def moved_to(self, X: Any) -> Self:
+        """The same samples in an array that has these rows only."""
+        return replace(self, X=X, rows=np.arange(len(self)))
+
+    def features(self, chosen: IntArray) -> Self:
         if sparse.issparse(self.X):
             return self.moved_to(self.X[self.rows][:, chosen])
-        if isinstance(self.X, np.ndarray) and not is_mapped(self.X):
+        if self._in_memory:
             return self.moved_to(self.X[np.ix_(self.rows, chosen)])
         out = np.empty((len(self), len(chosen)), self.X.dtype)
-        for cols, tile in self._raw_tiles():
+        for cols, tile in self._stored_tiles():
             a, b = np.searchsorted(chosen, [cols.start, cols.stop])
             out[:, a:b] = tile[:, chosen[a:b] - cols.start]
         return self.moved_to(out)
 
-    def append(self, other: Samples) -> Samples:
-        """Both, copied and thinned again: what a stream of batches keeps."""
-        number = np.concatenate([self.number, other.number])
-        parts = [part.X[part.rows] for part in (self, other)]
+    def copy(self) -> Self:
+        return self.moved_to(self.X[self.rows])
+
+    def append(self, other: Self) -> Self:
+        parts = [samples.X[samples.rows] for samples in (self, other)]
         rows: Any
         if any(sparse.issparse(part) for part in parts):
             rows = sparse.vstack([sparse.csr_array(part) for part in parts])
         else:
             rows = np.concatenate(parts)
+        number = np.concatenate([self.number, other.number])
         codes = np.concatenate([self.codes, other.codes])
-        kept = _kept(number, codes)
-        return Samples(
-            rows[kept],
-            np.arange(len(kept)),
-            codes[kept],
-            np.concatenate([self.weight, other.weight])[kept],
-            number[kept],
-        )
+        weight = np.concatenate([self.weight, other.weight])
+        both = type(self)(np.arange(len(number)), codes, weight, number, rows)
+        return both.take(_thinned(number, codes)).copy()
 
-    def copy(self) -> Samples:
-        """The same with rows of their own: X may change or go away."""
-        return self.moved_to(self.X[self.rows])
+    @property
+    def _in_memory(self) -> bool:
+        dense = isinstance(self.X, np.ndarray) and not is_mapped(self.X)
+        return dense or sparse.issparse(self.X)
 
-    def _raw_tiles(self) -> Iterator[tuple[slice, Any]]:
-        """Columns, and their values in the chosen rows as X has them."""
+    def _stored_tiles(self) -> Iterator[tuple[slice, Any]]:
+        """Columns, and a copy of their values in the chosen rows, as X has them."""
         p = self.X.shape[1]
-        width = max(1, _TILE_ELEMENTS // max(len(self), 1))
+        width = max(1, sizes.tile_elements // max(len(self), 1))
         by_column = self.X[self.rows].tocsc() if sparse.issparse(self.X) else None
         for left in range(0, p, width):
             cols = slice(left, min(left + width, p))
@@ -173,140 +180,81 @@ class Samples:
 
     def tiles(self) -> Iterator[tuple[slice, FloatArray]]:
         """Columns, and a float64 copy of their values in the chosen rows."""
-        for cols, tile in self._raw_tiles():
+        for cols, tile in self._stored_tiles():
             dense = tile.toarray() if sparse.issparse(tile) else tile
-            yield cols, dense.astype(np.float64)
+            yield cols, dense.astype(np.float64, copy=False)
 
-    def standardised(
-        self, means: FloatArray, scale: FloatArray
+    def residuals(
+        self, means: FloatArray, scale: FloatArray, weighted: bool = False
     ) -> Iterator[tuple[slice, FloatArray]]:
-        """Tiles less their class means, over the scale of each feature."""
+        """Columns, and the standardised residuals of the samples.
+
+        Parameters
+        ----------
+        means : ndarray of shape (n_classes, n_features)
+            Class means.
+        scale : ndarray of shape (n_features,)
+            Standard deviations.
+        weighted : bool
+            Whether they are multiplied with the square roots of the weights.
+        """
+        root = np.sqrt(self.weight)[:, None]
         for cols, tile in self.tiles():
-            tile -= means[self.codes, cols]
-            tile /= scale[cols]
+            standardise(tile, self.codes, means[:, cols], scale[cols])
+            if weighted:
+                tile *= root
             yield cols, tile
 
     def fingerprint(self, means: FloatArray, scale: FloatArray) -> FloatArray:
-        """A number for each sample, equal for equal samples.
-
-        The sum of the signed squares of its residuals: plain residuals may well add
-        up to zero in every sample.
-        """
         total = np.zeros(len(self))
-        for _, tile in self.standardised(means, scale):
-            total += np.einsum("ij,ij->i", tile, np.abs(tile))
+        for _, R in self.residuals(means, scale):
+            total += signed_squares(R)
         return total
 
     def gram(self, means: FloatArray, scale: FloatArray) -> FloatArray:
-        """Products of the residuals of each two samples, with the roots of weights."""
         total = np.zeros((len(self), len(self)))
-        root = np.sqrt(self.weight)[:, None]
-        for _, tile in self.standardised(means, scale):
-            tile *= root
-            total += tile @ tile.T
+        for _, R in self.residuals(means, scale, weighted=True):
+            total += R @ R.T
         return total
 
     def loadings(
         self, means: FloatArray, scale: FloatArray, combine: FloatArray
     ) -> FloatArray:
-        """Residuals of each feature, added up over the samples with these weights.
-
-        Parameters
-        ----------
-        means, scale
-            What the residuals are taken from, and their unit.
-        combine : ndarray of shape (n_samples, n_factors)
-            Weights; the result has a row for each feature.
-        """
         out = np.empty((len(scale), combine.shape[1]))
-        for cols, tile in self.standardised(means, scale):
-            np.matmul(tile.T, combine, out=out[cols])
+        for cols, R in self.residuals(means, scale):
+            np.matmul(R.T, combine, out=out[cols])
         return out
 
     def neighbour_sums(
         self, means: FloatArray, scale: FloatArray, third: IntArray
     ) -> NeighbourSums:
-        """Products of neighbouring features, and sums over thirds of them.
-
-        Parameters
-        ----------
-        means, scale
-            What the residuals are taken from, and their unit.
-        third : ndarray of int of shape (n_features,)
-            The third that a feature belongs to, never falling; -1 steps over it.
-        """
-        root = np.sqrt(self.weight)[:, None]
-        nothing = NeighbourSums(0.0, None, np.zeros((len(self), 3)))
-
-        def of_tile(cols: slice, tile: FloatArray) -> NeighbourSums:
-            tile *= root
-            used = third[cols] >= 0
-            row = tile if used.all() else tile[:, used]
-            if not row.shape[1]:
-                return nothing
-            bounds = np.searchsorted(third[cols][used], np.arange(4))
-            sums = [row[:, a:b].sum(axis=1) for a, b in pairwise(bounds)]
-            near = float(np.einsum("ij,ij->", row[:, 1:], row[:, :-1]))
-            return NeighbourSums(near, row[:, [0, -1]], np.column_stack(sums))
-
-        parts = (of_tile(*tile) for tile in self.standardised(means, scale))
-        return reduce(NeighbourSums.join, parts, nothing)
-
-    def moments(self, n_classes: int) -> ClassMoments:
-        """Moments of these samples alone."""
-        together = np.zeros(len(self), dtype=np.intp)
-        return self.moments_by(together, 1, n_classes)[0]
+        tiles = self.residuals(means, scale, weighted=True)
+        parts = (neighbour_sums(R, third[cols]) for cols, R in tiles)
+        return reduce(NeighbourSums.join, parts, NeighbourSums.empty(len(self)))
 
     def moments_by(
         self, group: IntArray, n_groups: int, n_classes: int
     ) -> list[ClassMoments]:
-        """Moments of each group of these samples, in one pass.
-
-        Parameters
-        ----------
-        group : ndarray of int, one for each sample
-            In ``range(n_groups)``.
-        n_groups, n_classes : int
-            Numbers of groups and of classes.
-        """
         # A class of a group is a class.
         codes, n = group * n_classes + self.codes, n_groups * n_classes
         weight = None if (self.weight == 1).all() else self.weight
-        in_memory = isinstance(self.X, np.ndarray) and not is_mapped(self.X)
-        in_memory = in_memory or sparse.issparse(self.X)
-        if in_memory and np.array_equal(self.rows, np.arange(self.X.shape[0])):
+        if self._in_memory and np.array_equal(self.rows, np.arange(self.X.shape[0])):
             total = class_moments(self.X, codes, n, weight)
         else:
-            parts = [
-                class_moments(tile, codes, n, weight) for _, tile in self._raw_tiles()
-            ]
             nothing = class_moments(np.empty((len(self), 0)), codes, n, weight)
+            parts = (
+                class_moments(tile, codes, n, weight)
+                for _, tile in self._stored_tiles()
+            )
             total = ClassMoments.join_features([nothing, *parts])
-        cut = [slice(k * n_classes, (k + 1) * n_classes) for k in range(n_groups)]
+        cuts = [slice(k, k + n_classes) for k in range(0, n, n_classes)]
         return [
             ClassMoments(total.counts[k], total.means[k], total.centred_squares[k])
-            for k in cut
+            for k in cuts
         ]
 
     def scores(self, coef: FloatArray) -> FloatArray:
-        """``x . coef`` of each sample, one column for each row of `coef`."""
         out = np.zeros((len(self), len(coef)))
         for cols, tile in self.tiles():
             out += tile @ coef[:, cols].T
         return out
-
-
-def _kept(number: IntArray, codes: IntArray) -> IntArray:
-    """Places of the samples to keep: those whose number hashes lowest.
-
-    `MAX_SAMPLES` of all classes together, and `RARE_CLASS` of each: a rare class is not
-    lost. What a stream keeps is what one call on all of it would keep.
-    """
-    if len(number) <= MAX_SAMPLES:
-        return np.arange(len(number))
-    order = np.argsort(hash_integers(number), kind="stable")
-    kept = np.zeros(len(number), dtype=bool)
-    kept[order[:MAX_SAMPLES]] = True
-    for k in np.unique(codes):
-        kept[order[codes[order] == k][:RARE_CLASS]] = True
-    return np.flatnonzero(kept)

@@ -13,8 +13,7 @@ from scipy import sparse
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
-from ebda.data import Data, InMemory
-from ebda.data.finite import NonFiniteError
+from ebda.data import Data, InMemory, NonFiniteError
 from ebda.kernels.extremes import squares_are_sound
 from ebda.moments import ClassMoments
 from ebda.typing import FloatArray

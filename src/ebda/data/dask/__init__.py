@@ -1,9 +1,9 @@
-"""Dask arrays: sums are taken where the data is, and only sums travel.
+"""Dask arrays: sums are computed where the data are, and only sums are sent.
 
-``EBClassifier().fit(X, y)`` takes a ``dask.array.Array`` in chunks along samples and
-features, or a Dask data frame. Any scheduler of Dask does: the one that
-``dask.compute`` would use is used, a ``distributed.Client`` where there is one. X is
-never brought together. Predictions for a Dask array are a lazy Dask array.
+``EBClassifier().fit(X, y)`` takes a ``dask.array.Array`` with chunks along samples and
+features, or a Dask data frame. It uses the scheduler that ``dask.compute`` would use,
+such as a ``distributed.Client``. X is never loaded as a whole. Predictions for a Dask
+array are a lazy Dask array.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _SHOWN = 5
 
 
 def open_dask(X: Any) -> DaskData | None:
-    """A Dask array or data frame as data, or None where X is neither."""
+    """A Dask array or data frame as data; None if X is neither."""
     from dask.array import Array
 
     from ebda.data.dask.arrays import DaskData
 
     if isinstance(X, Array):
         return DaskData.of(X)
-    # Of the type: a Delayed object has every attribute.
+    # The type is asked because a Delayed object has every attribute.
     if hasattr(type(X), "to_dask_array") and hasattr(type(X), "columns"):
         values = _numeric(X).to_dask_array(lengths=True)
         return DaskData.of(values, list(X.columns))
@@ -36,7 +36,7 @@ def open_dask(X: Any) -> DaskData | None:
 
 
 def _numeric(frame: Any) -> Any:
-    """The frame with types that NumPy has, where all columns are numbers."""
+    """The frame with NumPy's types, or an error if any column is not numeric."""
     wrong = [
         f"{name!r} ({kind})"
         for name, kind in zip(frame.columns, frame.dtypes, strict=True)
@@ -49,6 +49,6 @@ def _numeric(frame: Any) -> Any:
             + (f" and {len(wrong) - _SHOWN} more" if len(wrong) > _SHOWN else "")
             + "; leave them out with X.drop(columns=[...])"
         )
-    # pandas' own types, which may hold NA, and Arrow's would become objects.
+    # pandas' own types, which may contain NA, and Arrow's would become objects.
     plain = all(isinstance(kind, np.dtype) for kind in frame.dtypes)
     return frame if plain else frame.astype("float64")

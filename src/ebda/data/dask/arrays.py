@@ -1,4 +1,4 @@
-"""A Dask array as the classifiers see it: moments by chunks, lazy scores."""
+"""Data in a Dask array: moments chunk by chunk, and lazy scores."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ebda.data.dask.running import Runner, tree
 from ebda.data.dask.samples import ClusterSamples
 from ebda.data.disk.source import in_two_dimensions
 from ebda.data.finite import check_block
-from ebda.data.samples import Samples
+from ebda.data.protocols import Samples
 from ebda.kernels.scores import scores
 from ebda.moments.classwise import ClassMoments, class_moments, merge_all
 from ebda.typing import FloatArray, IntArray
@@ -26,7 +26,7 @@ from ebda.typing import FloatArray, IntArray
 
 @dataclass(frozen=True, eq=False)
 class DaskData:
-    """A Dask array in chunks of known sizes.
+    """A Dask array with chunks of known sizes (:class:`ebda.data.Data`).
 
     Parameters
     ----------
@@ -55,9 +55,9 @@ class DaskData:
 
     @classmethod
     def of(cls, X: Any, names: list[Any] | None = None) -> DaskData:
-        """Find out the sizes of the chunks where Dask does not know them."""
+        """Data in X; sizes of chunks that Dask does not know are computed."""
         if np.isnan(X.shape).any():
-            X = X.copy().compute_chunk_sizes()  # of a copy: it is changed in place
+            X = X.copy().compute_chunk_sizes()  # which changes an array in place
         in_two_dimensions(X.shape, "the Dask array")
         return cls(X, None if names is None else np.array(names, dtype=object))
 
@@ -72,11 +72,10 @@ class DaskData:
 
     @cached_property
     def runner(self) -> Runner:
-        """The scheduler when it is first asked for, for good."""
+        """The scheduler, which stays the same from here on."""
         return Runner.current()
 
     def job_context(self) -> AbstractContextManager[Any]:
-        """On the cluster, where there is one."""
         return self.runner.job_context()
 
     def summarise(
@@ -89,7 +88,7 @@ class DaskData:
     ) -> tuple[ClassMoments, Samples | None]:
         """Moments of each chunk on its worker, merged along the rows in a tree.
 
-        Samples that can be held are put aside in the same reading of the chunks.
+        Samples that fit in memory are copied while the chunks are read for that.
         """
         if keep and first:
             raise ValueError(
@@ -99,7 +98,7 @@ class DaskData:
         grid, part = Grid.of(self.X), delayed(_block_moments, pure=False)
         by_row = [
             delayed((codes[a:b], n_classes, None if weight is None else weight[a:b], a))
-            for a, b in pairwise(grid.down)
+            for a, b in pairwise(grid.row_edges)
         ]
         columns = [
             tree(
@@ -109,22 +108,22 @@ class DaskData:
                     for row, own in zip(grid.blocks, by_row, strict=True)
                 ],
             )
-            for j, left in enumerate(grid.across[:-1])
+            for j, left in enumerate(grid.col_edges[:-1])
         ]
         samples: ClusterSamples | None = None
         if keep:
-            samples = ClusterSamples.of_grid(grid, codes, weight, self.runner)
-            if samples.may_be_held():
-                samples, columns = samples.held(beside=columns)
+            samples = ClusterSamples.of(grid, codes, weight, self.runner)
+            if samples.fits_in_memory():
+                samples, columns = samples.persist(others=columns)
         return ClassMoments.join_features(self.runner.run(columns)), samples
 
     def scores(self, coef: FloatArray, intercept: FloatArray) -> Any:
         """``X @ coef.T + intercept``, as a lazy Dask array with the chunks of X."""
-        down, across = edges(self.X.chunks[0]), edges(self.X.chunks[1])
+        row_edges, col_edges = edges(self.X.chunks[0]), edges(self.X.chunks[1])
         by_chunk = da.from_array(coef.T, chunks=(self.X.chunks[1], (len(coef),)))
-        # One number for each chunk: where it begins.
-        top = da.from_array(np.array(down[:-1]), chunks=1)
-        left = da.from_array(np.array(across[:-1]), chunks=1)
+        # The first row and the first column of each chunk.
+        top = da.from_array(np.array(row_edges[:-1]), chunks=1)
+        left = da.from_array(np.array(col_edges[:-1]), chunks=1)
         parts = da.blockwise(
             _block_scores,
             "ijk",
@@ -134,21 +133,20 @@ class DaskData:
             align_arrays=False,
             meta=np.empty((0, 0, 0)),
         )
-        # Dask adds up in a tree.
         return parts.sum(axis=1) + intercept
 
 
 def map_rows(function: Any, score: Any, width: int | None, dtype: Any) -> Any:
-    """A function of the scores of each sample, applied to a lazy array of them.
+    """Apply a function to the rows of a lazy array of scores.
 
     Parameters
     ----------
     function : callable
-        From scores of shape (n, n_contrasts) to a row or a value for each sample.
+        From scores of shape (n_samples, n_contrasts) to one row or value per sample.
     score : dask.array.Array
         Scores.
     width : int or None
-        Columns of the result; None for a vector.
+        Number of columns of the result; None for a vector.
     dtype : dtype
         Type of the result.
     """
@@ -171,7 +169,6 @@ def _block_scores(
     block: Any, coef: FloatArray, top: IntArray, left: IntArray
 ) -> FloatArray:
     values = as_values(block)
-    with np.errstate(invalid="ignore", over="ignore"):
-        part = scores(values, coef.T, np.zeros(coef.shape[1]))
+    part = scores(values, coef.T)
     check_block(part, values, int(top[0]), int(left[0]))
     return part[:, None, :]

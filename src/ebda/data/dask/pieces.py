@@ -1,9 +1,9 @@
-"""A table in tasks: chunks as they come, or pieces with all of the chosen rows.
+"""A matrix as a grid of tasks: its chunks, or pieces with all of the chosen rows.
 
-Most sums over samples are sums over chunks, and are taken chunk by chunk. The products
-of each two samples are not: they need all rows of a column at one place. Chunks along
-the samples have to be put together for that, which is the only time that values of X
-go from one worker to another.
+Most sums over samples are sums over chunks, and are taken chunk by chunk. Products of
+two samples are not: they need all rows of a column on one worker. For these, chunks
+along the samples are concatenated, which is the only time that values of X are sent
+from one worker to another.
 """
 
 from __future__ import annotations
@@ -17,137 +17,142 @@ import numpy as np
 from dask.delayed import Delayed, delayed
 from scipy import sparse
 
+from ebda.sizes import sizes
 from ebda.typing import IntArray
-
-# Bytes of a piece.
-_PIECE = 1 << 24
 
 Columns = slice | IntArray
 
 
-def edges(sizes: tuple[int, ...]) -> list[int]:
-    """Where chunks begin and end.
+def edges(lengths: tuple[int, ...]) -> list[int]:
+    """Where chunks of these lengths begin and end.
 
     >>> edges((2, 3))
     [0, 2, 5]
     """
-    return [0, *np.cumsum(sizes).tolist()]
+    return [0, *np.cumsum(lengths).tolist()]
 
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """Tasks whose results, side by side, are a table.
+    """Tasks whose results are the blocks of a matrix.
 
     Parameters
     ----------
     blocks : list of lists of Delayed
         Rows of blocks.
-    down, across : list of int
+    row_edges, col_edges : list of int
         Where blocks begin and end.
     itemsize : int
         Bytes of a value.
     """
 
     blocks: list[list[Delayed]]
-    down: list[int]
-    across: list[int]
+    row_edges: list[int]
+    col_edges: list[int]
     itemsize: int
 
     @classmethod
     def of(cls, X: Any) -> Grid:
         """The chunks of a Dask array."""
-        down, across = (edges(sizes) for sizes in X.chunks)
-        return cls(X.to_delayed().tolist(), down, across, X.dtype.itemsize)
+        row_edges, col_edges = (edges(lengths) for lengths in X.chunks)
+        return cls(X.to_delayed().tolist(), row_edges, col_edges, X.dtype.itemsize)
 
     @property
     def columns(self) -> list[slice]:
-        """Those of each column of blocks."""
-        return [slice(a, b) for a, b in pairwise(self.across)]
+        """The columns of each column of blocks."""
+        return [slice(a, b) for a, b in pairwise(self.col_edges)]
 
-    def used(self, rows: IntArray) -> list[tuple[int, slice]]:
-        """Rows of blocks with any of these rows, and which of them.
+    def blocks_with(self, rows: IntArray) -> list[tuple[int, slice]]:
+        """Rows of blocks with any of these rows, and which of them they have.
 
         Parameters
         ----------
         rows : ndarray of int
-            In rising order.
+            Rows, in increasing order.
         """
-        bounds = pairwise(np.searchsorted(rows, self.down))
+        bounds = pairwise(np.searchsorted(rows, self.row_edges))
         return [(i, slice(int(a), int(b))) for i, (a, b) in enumerate(bounds) if a < b]
 
-    def together(self, rows: IntArray, chosen: Columns | None = None) -> Grid:
-        """Pieces that have all of these rows, and no others.
+    def gather(self, rows: IntArray, chosen: Columns | None = None) -> Grid:
+        """Pieces that have these rows, all of them and no others.
 
-        Each chunk is read once, however many pieces have a part of it.
+        Each chunk is read once, however many pieces need a part of it.
 
         Parameters
         ----------
         rows : ndarray of int
-            In rising order.
-        chosen : slice or ndarray of int in rising order, optional
-            Columns; by default all.
+            Rows, in increasing order.
+        chosen : slice or ndarray of int, optional
+            Columns, in increasing order; all by default.
         """
         if chosen is None:
-            chosen = slice(0, self.across[-1])
-        # Where the chosen columns of each chunk begin and end among the chosen.
+            chosen = slice(0, self.col_edges[-1])
+        # Where the chosen columns of each chunk begin and end among all chosen ones.
         if isinstance(chosen, slice):
-            across = np.clip(self.across, chosen.start, chosen.stop) - chosen.start
+            bounds = np.clip(self.col_edges, chosen.start, chosen.stop) - chosen.start
         else:
-            across = np.searchsorted(chosen, self.across)
-        used = self.used(rows)
-        width = max(1, _PIECE // (max(len(rows), 1) * self.itemsize))
-        cut, build = delayed(_cut, pure=False), delayed(_put_together, pure=False)
+            bounds = np.searchsorted(chosen, self.col_edges)
+        used = self.blocks_with(rows)
+        width = max(1, sizes.piece_bytes // (max(len(rows), 1) * self.itemsize))
+        cut, join = delayed(_cut, pure=False), delayed(_join, pure=False)
         pieces, ends = [], [0]
-        for chunks, cols in cut_columns(across.tolist(), width):
+        for chunks, cols in cut_columns(bounds.tolist(), width):
             inside = [
-                (j, _inside(chosen, slice(int(a), int(b)), self.across[j]))
+                (j, _inside(chosen, slice(int(a), int(b)), self.col_edges[j]))
                 for j in chunks
-                for a, b in [np.clip(across[j : j + 2], cols.start, cols.stop)]
+                for a, b in [np.clip(bounds[j : j + 2], cols.start, cols.stop)]
                 if a < b
             ]
-            grid = [
+            parts = [
                 [
-                    cut(self.blocks[i][j], rows[part] - self.down[i], c)
+                    cut(self.blocks[i][j], rows[part] - self.row_edges[i], c)
                     for j, c in inside
                 ]
                 for i, part in used
             ]
-            pieces.append(build(grid))
+            pieces.append(join(parts))
             ends.append(cols.stop)
         return Grid([pieces], [0, len(rows)], ends, self.itemsize)
 
     def by_columns(self, rows: IntArray, budget: float) -> Iterator[tuple[slice, Grid]]:
-        """All of these rows put together, in runs of columns of so many bytes.
+        """Pieces with all of these rows, a run of columns at a time.
 
-        A run is a piece at least. It has whole columns of chunks, so that each chunk is
-        read for one run only, unless the rows of a single column of chunks are more
-        than that.
+        A run has whole columns of chunks, so that each chunk is read for one run only,
+        unless these rows of a single column of chunks exceed the budget.
+
+        Parameters
+        ----------
+        rows : ndarray of int
+            Rows, in increasing order.
+        budget : float
+            Bytes of a run; it is one piece at least.
         """
-        width = max(budget, _PIECE) // (max(len(rows), 1) * self.itemsize)
-        for _, cols in cut_columns(self.across, max(1, int(width))):
-            yield cols, self.together(rows, cols)
+        size = max(budget, sizes.piece_bytes)
+        width = max(1, int(size // (max(len(rows), 1) * self.itemsize)))
+        for _, cols in cut_columns(self.col_edges, width):
+            yield cols, self.gather(rows, cols)
 
 
-def cut_columns(across: list[int], width: int) -> Iterator[tuple[range, slice]]:
-    """Columns up to this width, and the chunks that they lie in.
+def cut_columns(col_edges: list[int], width: int) -> Iterator[tuple[range, slice]]:
+    """Runs of up to `width` columns, and the chunks that they lie in.
 
-    Narrow chunks are put together and wide ones are cut.
+    Narrow chunks are combined and wide ones are cut.
 
     >>> [(list(c), s.start, s.stop) for c, s in cut_columns([0, 2, 4, 9], 4)]
     [([0, 1], 0, 4), ([2], 4, 8), ([2], 8, 9)]
     """
-    j, last = 0, len(across) - 1
+    j, last = 0, len(col_edges) - 1
     while j < last:
         end = j + 1
-        while end < last and across[end + 1] - across[j] <= width:
+        while end < last and col_edges[end + 1] - col_edges[j] <= width:
             end += 1
-        for left in range(across[j], across[end], width):
-            yield range(j, end), slice(left, min(left + width, across[end]))
+        for left in range(col_edges[j], col_edges[end], width):
+            yield range(j, end), slice(left, min(left + width, col_edges[end]))
         j = end
 
 
 def as_values(block: Any) -> Any:
-    """What NumPy and SciPy can work with; masked values are missing ones."""
+    """A chunk as an ndarray, CSR or CSC matrix; masked values become NaN."""
     if hasattr(block, "to_scipy_sparse"):  # of the package "sparse"
         block = block.to_scipy_sparse()
     if sparse.issparse(block):
@@ -158,7 +163,7 @@ def as_values(block: Any) -> Any:
 
 
 def _inside(chosen: Columns, part: slice, left: int) -> Columns:
-    """A part of the chosen columns, counted from the first of their chunk."""
+    """A part of the chosen columns, counted from the first column of their chunk."""
     if isinstance(chosen, slice):
         start = chosen.start - left
         return slice(start + part.start, start + part.stop)
@@ -172,7 +177,7 @@ def _cut(block: Any, rows: IntArray, cols: Columns) -> Any:
     return values[rows, cols] if isinstance(cols, slice) else values[np.ix_(rows, cols)]
 
 
-def _put_together(grid: list[list[Any]]) -> Any:
-    if any(sparse.issparse(part) for row in grid for part in row):
-        return sparse.block_array(grid, format="csr")
-    return np.block(grid)
+def _join(parts: list[list[Any]]) -> Any:
+    if any(sparse.issparse(part) for row in parts for part in row):
+        return sparse.block_array(parts, format="csr")
+    return np.block(parts)

@@ -1,4 +1,4 @@
-"""Running graphs, adding up their results in trees, and saying so when that fails."""
+"""Running the tasks of a fit on the scheduler of Dask, or on a cluster."""
 
 from __future__ import annotations
 
@@ -15,27 +15,28 @@ from dask.delayed import Delayed, delayed
 from dask.local import get_sync
 
 from ebda.jobs import jobs_run_by, one_at_a_time
+from ebda.sizes import sizes
 
-# Results that are added up by one task.
+# Results that one task of a tree adds up.
 _FAN_IN = 8
-# Share of the free memory of the workers, and bytes of a local scheduler, that rows
-# may take up between steps; and bytes that they may take up in any case.
-_SHARE, _LOCAL, _LEAST = 0.25, 1 << 28, 1 << 26
+# Share of the free memory of the workers that samples may take up between steps.
+_SHARE = 0.25
 
 
 @dataclass(frozen=True)
 class Runner:
-    """The scheduler that Dask had when a fit began, for all of that fit.
+    """The scheduler that Dask had at the start of a fit, for the whole fit.
 
-    Where the connection to a cluster is lost Dask would go on in this process, and
-    bring X into its memory: the client is held on to instead.
+    When Dask loses the connection to a cluster it falls back to a local scheduler,
+    which would load X into the memory of this process. So the client is given
+    explicitly each time.
 
     Parameters
     ----------
     client : distributed.Client, optional
-        None for the schedulers of Dask itself.
+        Client of a cluster; None for a local scheduler.
     synchronous : bool
-        Whether it is the one without threads.
+        Whether the local scheduler is the one without threads.
     """
 
     client: Any | None
@@ -55,35 +56,35 @@ class Runner:
             return list(dask.compute(*tasks, **self._where))
 
     def persist(self, tasks: list[Delayed]) -> list[Delayed]:
-        """The same tasks with results that stay where they are made."""
+        """The same tasks, started; their results stay on the workers."""
         with self.ready():
             return list(dask.persist(*tasks, **self._where))
 
     def call(
         self, function: Callable[[list[Any]], list[Any]], shares: list[list[Any]]
     ) -> list[list[Any]]:
-        """A function of each share, as a task of its own."""
+        """A function of each share, one task per share."""
         task = delayed(function, pure=False)
         return self.run([task(delayed(share, traverse=False)) for share in shares])
 
     def job_context(self) -> AbstractContextManager[Any]:
-        """Inside of this block jobs run on the cluster, if there is one.
+        """Inside this block, jobs run on the cluster, if there is one.
 
-        Of a local scheduler joblib knows as much as Dask. The synchronous one stands
-        for a single thread: two of them, each running graphs by itself, wait for the
-        interpreter's lock most of the time.
+        Beside a local scheduler, joblib runs them as usual. With the synchronous one
+        they run one after the other: two threads that both run graphs would spend
+        most of their time waiting for the interpreter's lock.
         """
         if self.client is not None:
             return jobs_run_by(self.call)
         return one_at_a_time() if self.synchronous else nullcontext()
 
     def budget(self) -> float:
-        """Bytes that may be held between steps, over all workers."""
+        """Bytes that samples may take up between steps, on all workers together."""
         if self.client is None:
-            return _LOCAL
+            return sizes.local_bytes
         with self.ready():
             workers = self.client.scheduler_info(n_workers=-1)["workers"].values()
-        return max(sum(map(_spare, workers)), _LEAST)
+        return max(sum(map(_spare, workers)), sizes.least_cluster_bytes)
 
     @property
     def _where(self) -> dict[str, Any]:
@@ -91,7 +92,7 @@ class Runner:
 
     @contextmanager
     def ready(self) -> Iterator[None]:
-        """Turn what is raised when the scheduler is lost into one clear error."""
+        """Raise a ConnectionError if the scheduler is lost inside this block."""
         try:
             with _large_graphs:
                 yield
@@ -116,11 +117,11 @@ class Runner:
 
 
 class _LargeGraphs:
-    """Lets Dask not warn of large graphs, while any thread is inside.
+    """Turns off Dask's warning about large graphs, while any thread is inside.
 
-    The vectors that a step needs travel with its graph: tasks of a worker that was
-    lost can then be run again by any other. Dask's configuration belongs to the
-    process: threads that set and reset it each for itself would leave it wrong.
+    The vectors that a step needs are sent with its graph, so that tasks of a worker
+    that was lost can be run by any other. Dask's configuration belongs to the process:
+    if each thread set and reset it by itself, the last one could leave it wrong.
     """
 
     def __init__(self) -> None:
@@ -145,15 +146,15 @@ _large_graphs = _LargeGraphs()
 
 
 def _spare(worker: dict[str, Any]) -> float:
-    """Bytes that a worker may hold; one without a limit says 0 or None."""
+    """Bytes that samples may take up on a worker; 0 or None means no limit."""
     limit = worker["memory_limit"]
     if not limit:
-        return _LOCAL
+        return sizes.local_bytes
     return _SHARE * float(max(limit - worker["metrics"]["memory"], 0))
 
 
 def tree(function: Callable[[list[Any]], Any], parts: list[Delayed]) -> Delayed:
-    """One task whose result is that of all parts, added up in their order.
+    """One task that adds up all parts, in their order, over tasks of some of them.
 
     >>> tree(sum, [delayed(k) for k in range(100)]).compute(scheduler="synchronous")
     4950

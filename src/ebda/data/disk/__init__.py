@@ -1,9 +1,9 @@
-"""Data that does not fit in memory: read in blocks, in one pass, the next one ahead.
+"""Data on disk, read in blocks, in one pass; the next block is read meanwhile.
 
-``EBClassifier().fit(X, y)`` takes these as they are: ``numpy.memmap``, ``zarr.Array``,
-``h5py.Dataset``, ``AnnData`` in backed mode or its ``X``, ``pyarrow.dataset.Dataset``,
-and what :func:`open_parquet` returns. A :class:`~ebda.data.disk.source.Source` knows how
-one of them is read; everything else is the same for all.
+``EBClassifier().fit(X, y)`` takes ``numpy.memmap``, ``zarr.Array``, ``h5py.Dataset``,
+``AnnData`` in backed mode or its ``X``, ``pyarrow.dataset.Dataset``, and what
+:func:`open_parquet` returns. A :class:`Source` knows how to read one of them;
+everything else is the same for all.
 """
 
 from ebda.data.disk.parquet import ParquetTable, open_parquet

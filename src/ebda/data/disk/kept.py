@@ -1,9 +1,9 @@
-"""Rows that will be looked at again, put aside while the moments are summed.
+"""Rows that later steps need again, copied while the moments are summed.
 
-Factors and folds read up to a thousand rows a dozen times or more, by columns. Most
+Factors and folds read about a thousand rows a dozen times or more, by columns. Most
 stores are cut by rows, or compressed, and would have to be read as a whole each time.
-So the rows are written down in the one pass over the data: in memory where they are few
-bytes, else in a temporary file (:class:`StripFile`).
+So the rows are copied in the one pass over the data: to memory if they are small, else
+to a temporary file (:class:`StripFile`).
 """
 
 from __future__ import annotations
@@ -19,40 +19,36 @@ from scipy import sparse
 
 from ebda.data.disk.source import Block, Source
 from ebda.data.pages import release
+from ebda.sizes import sizes
 from ebda.typing import IntArray
-
-# Bytes that are kept in memory; more go to a file.
-_IN_MEMORY = 1 << 25
-# Values of a strip of the file: those of a tile of columns (:mod:`ebda.data.samples`).
-_STRIP_ELEMENTS = 1 << 19
 
 
 class Kept(Protocol):
-    """Takes block after block, and has the chosen rows in the end."""
+    """Collects the chosen rows, block after block."""
 
     def add(self, block: Block, values: Any) -> None:
-        """Put the chosen rows of a block aside."""
+        """Copy the chosen rows of a block."""
 
     def array(self) -> Any:
-        """All of them."""
+        """All chosen rows."""
 
 
 class DenseKept:
-    """Rows of a dense store.
+    """Chosen rows of a dense store.
 
     Parameters
     ----------
     rows : ndarray of int
-        Which, in rising order.
+        Rows to keep, in increasing order.
     n_features : int
-        Columns.
+        Number of columns.
     dtype : dtype
         Type of the values.
     """
 
     def __init__(self, rows: IntArray, n_features: int, dtype: np.dtype[Any]) -> None:
         self.rows = rows
-        self.values = room(len(rows), n_features, dtype)
+        self.values = allocate(len(rows), n_features, dtype)
 
     def add(self, block: Block, values: npt.NDArray[Any]) -> None:
         a, b = np.searchsorted(self.rows, [block.rows.start, block.rows.stop])
@@ -67,7 +63,13 @@ class DenseKept:
 
 
 class SparseKept:
-    """Rows of a sparse store, which stay sparse and in memory."""
+    """Chosen rows of a sparse store, which stay sparse and in memory.
+
+    Parameters
+    ----------
+    rows : ndarray of int
+        Rows to keep, in increasing order.
+    """
 
     def __init__(self, rows: IntArray) -> None:
         self.rows = rows
@@ -85,39 +87,49 @@ class SparseKept:
 
 
 def keep_rows(source: Source, rows: IntArray, first: Any) -> Kept:
-    """A place for rows of a store whose first block has these values."""
+    """Somewhere to keep rows of a store.
+
+    Parameters
+    ----------
+    source : Source
+        The store.
+    rows : ndarray of int
+        Rows to keep, in increasing order.
+    first : ndarray or sparse matrix
+        Values of the first block.
+    """
     if sparse.issparse(first):
         return SparseKept(rows)
     return DenseKept(rows, source.shape[1], source.dtype)
 
 
-def room(n: int, p: int, dtype: np.dtype[Any]) -> Any:
-    """Room for n rows of p features, in memory or in a file.
+def allocate(n: int, p: int, dtype: np.dtype[Any]) -> Any:
+    """An empty array of n rows and p columns, in memory or in a temporary file.
 
-    >>> room(2, 3, np.dtype("f4")).shape
+    >>> allocate(2, 3, np.dtype("f4")).shape
     (2, 3)
     """
     size = n * p * dtype.itemsize
-    if size <= _IN_MEMORY:
+    if size <= sizes.kept_bytes:
         return np.empty((n, p), dtype)
     folder = tempfile.gettempdir()
     free = shutil.disk_usage(folder).free
     if size > free:
         raise OSError(
-            f"{n} rows of {p} features have to be put aside on disk, but {folder} has "
-            f"only {free / 1e9:.1f} GB left of the {size / 1e9:.1f} GB; set TMPDIR to "
-            "a larger one, or use covariance='diagonal' with shrinkage='mean', which "
-            "reads the data only once"
+            f"{n} rows of {p} features have to be copied to a temporary file of "
+            f"{size / 1e9:.1f} GB, but {folder} has only {free / 1e9:.1f} GB left; set "
+            "TMPDIR to a folder with more space, or use covariance='diagonal' with "
+            "shrinkage='mean', which needs no copy"
         )
     return StripFile(n, p, dtype, folder)
 
 
 class StripFile:
-    """Rows in a temporary file that is mapped, and goes away with this object.
+    """Rows in a mapped temporary file, which is removed with this object.
 
-    The columns are cut into strips; in the file strip follows strip, and in a strip
-    row follows row. So a block of rows is written in runs, and so is a tile of
-    columns read, and no page is touched for a few bytes of it.
+    The columns are cut into strips. The file has strip after strip, and in each strip
+    row after row. So blocks of rows are written, and tiles of columns are read, in long
+    runs: no page is touched for a few bytes of it.
 
     Parameters
     ----------
@@ -126,7 +138,7 @@ class StripFile:
     dtype : dtype
         Type of the values.
     folder : str
-        Where the file is made.
+        Folder of the file.
 
     Examples
     --------
@@ -138,13 +150,13 @@ class StripFile:
 
     def __init__(self, n: int, p: int, dtype: np.dtype[Any], folder: str) -> None:
         self.shape, self.dtype = (n, p), dtype
-        self.width = min(p, max(1, _STRIP_ELEMENTS // n))
+        self.width = min(p, max(1, sizes.tile_elements // n))
         shape = (-(-p // self.width), n, self.width)
         with tempfile.TemporaryFile(dir=folder) as file:
             self.strips = np.memmap(file, dtype, mode="w+", shape=shape)
 
     def _parts(self, cols: slice) -> Iterator[tuple[int, slice, slice]]:
-        """Strips that columns lie in: which, where there, and where among these."""
+        """Strips with these columns: which, where in the strip, where in `cols`."""
         left, w = cols.start, self.width
         while left < cols.stop:
             strip, at = divmod(left, w)

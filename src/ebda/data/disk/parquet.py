@@ -1,6 +1,6 @@
-"""Parquet: one file or many, a feature in each column.
+"""Parquet: one file or many, one column per feature.
 
-Files are read by row groups, and of these the columns that a block asks for.
+Files are read by row groups, and of each row group the columns of a block.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ebda.data.disk import source
 from ebda.data.disk.source import Block
+from ebda.sizes import sizes
 
 _SHOWN = 5
 
@@ -26,9 +26,9 @@ class ParquetTable:
     Parameters
     ----------
     dataset : pyarrow.dataset.Dataset
-        Of Parquet files.
+        A dataset of Parquet files.
     exclude : iterable of str
-        Columns that are no features.
+        Columns that are not features.
     """
 
     def __init__(self, dataset: Any, exclude: Iterable[str] = ()) -> None:
@@ -54,7 +54,7 @@ class ParquetTable:
 
     @cached_property
     def _groups(self) -> list[tuple[Any, int, int]]:
-        """Fragment, number of its row group, and rows of that."""
+        """Fragment, number of its row group, and number of rows."""
         return [
             (fragment, group.id, group.num_rows)
             for fragment in self.dataset.get_fragments()
@@ -68,18 +68,18 @@ class ParquetTable:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Samples and features."""
+        """Numbers of samples and of features."""
         return self._starts[-1], len(self.columns)
 
     def plan(self) -> list[Block]:
-        """Whole row groups, several where they are small, and some of the columns."""
+        """Whole row groups, several if they are small, and some of the columns."""
         p, cuts = len(self.columns), [0]
         for left, right in pairwise(self._starts):
-            if left - cuts[-1] and right - cuts[-1] > source.ENOUGH_ROWS:
+            if left - cuts[-1] and right - cuts[-1] > sizes.block_rows:
                 cuts.append(left)
         cuts = [*cuts, self._starts[-1]]
         rows = max((b - a for a, b in pairwise(cuts)), default=1)
-        width = max(1, source.LIMIT // (max(rows, 1) * self.dtype.itemsize))
+        width = max(1, sizes.block_bytes // (max(rows, 1) * self.dtype.itemsize))
         return [
             Block(slice(a, b), slice(left, min(left + width, p)))
             for a, b in pairwise(cuts)
@@ -87,7 +87,7 @@ class ParquetTable:
         ]
 
     def read(self, block: Block) -> npt.NDArray[Any]:
-        """The values of whole row groups; a null is NaN."""
+        """Values of a block; a null becomes NaN."""
         columns = self.columns[block.cols]
         first = self._starts.index(block.rows.start)
         last = self._starts.index(block.rows.stop)
@@ -103,16 +103,16 @@ class ParquetTable:
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def _type_of(self, table: Any) -> np.dtype[Any]:
-        """Whole numbers with gaps are no whole numbers."""
+        """The type of the values: NaN needs a floating-point type."""
         gaps = any(column.null_count for column in table.columns)
         return np.result_type(self.dtype, np.float32) if gaps else self.dtype
 
     def reference(self, n_rows: int) -> None:
-        """None: a row cannot be read without its row group."""
+        """None: rows can only be read with their whole row group."""
         return
 
     def column(self, name: str) -> npt.NDArray[Any]:
-        """One column in memory, such as the labels."""
+        """A column, such as the labels, as an array in memory."""
         if name not in self.dataset.schema.names:
             raise ValueError(
                 f"there is no column {name!r} in the Parquet files; they have "
@@ -132,9 +132,9 @@ def open_parquet(
     Parameters
     ----------
     paths : path, or list of paths
-        Files, or a folder of files; rows follow each other in the order given.
+        Files, in the order of their rows, or a folder of files.
     exclude : iterable of str
-        Columns that are no features, such as the labels.
+        Columns that are not features, such as the labels.
 
     Examples
     --------

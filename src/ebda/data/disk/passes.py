@@ -1,7 +1,9 @@
-"""One pass over a store: moments and the rows to be kept, or scores."""
+"""One pass over a store: moments and the rows to keep, or scores."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,13 +12,41 @@ import numpy as np
 import numpy.typing as npt
 
 from ebda.data.disk.kept import Kept, keep_rows
-from ebda.data.disk.prefetch import prefetched
-from ebda.data.disk.source import Source
+from ebda.data.disk.source import Block, Source
 from ebda.data.finite import check_block
-from ebda.data.samples import Samples
+from ebda.data.protocols import Samples
+from ebda.data.samples import RowSamples
 from ebda.kernels.scores import scores
 from ebda.moments.classwise import ClassMoments, class_moments
 from ebda.typing import FloatArray, IntArray
+
+
+def prefetched(source: Source, blocks: Iterable[Block]) -> Iterator[tuple[Block, Any]]:
+    """Blocks and their values, in order; a thread reads the next one meanwhile.
+
+    At most two blocks are in memory at a time.
+
+    Parameters
+    ----------
+    source : Source
+        What is read.
+    blocks : iterable of Block
+        Blocks in the order in which they are read.
+    """
+    # Reading waits for the disk, or decompresses without the interpreter's lock: one
+    # thread keeps that going, and a second one would hold a third block.
+    with ThreadPoolExecutor(1, thread_name_prefix="ebda-read") as reader:
+        before: tuple[Block, Future[Any]] | None = None
+        for block in blocks:
+            if before is None:
+                before = block, reader.submit(source.read, block)
+                continue
+            ready, values = before[0], before[1].result()
+            before = block, reader.submit(source.read, block)
+            yield ready, values
+            del values
+        if before is not None:
+            yield before[0], before[1].result()
 
 
 class MomentSum:
@@ -52,13 +82,19 @@ class MomentSum:
         self.counts[cols.start] = part.counts
 
     def moments(self) -> ClassMoments:
-        """All that was added."""
+        """Moments of all blocks."""
         return ClassMoments(next(iter(self.counts.values())), self.means, self.squares)
 
 
 @dataclass(frozen=True, eq=False)
 class BlockedData:
-    """A store as the classifiers see it (:class:`ebda.data.protocols.Data`)."""
+    """A store that is read in blocks (:class:`ebda.data.Data`).
+
+    Parameters
+    ----------
+    source : Source
+        The store.
+    """
 
     source: Source
 
@@ -82,9 +118,8 @@ class BlockedData:
         keep: bool,
         first: int = 0,
     ) -> tuple[ClassMoments, Samples | None]:
-        """Moments of all rows; and, if they are to be kept, the samples."""
         total = MomentSum(n_classes, self.shape[1])
-        samples = Samples.of(None, codes, weight, first) if keep else None
+        samples = RowSamples.of(None, codes, weight, first) if keep else None
         reference = self.source.reference(len(samples)) if samples else None
         kept: Kept | None = None
         for block, values in prefetched(self.source, self.source.plan()):
@@ -103,17 +138,13 @@ class BlockedData:
         return total.moments(), samples
 
     def scores(self, coef: FloatArray, intercept: FloatArray) -> FloatArray:
-        """``X @ coef.T + intercept``."""
         out = np.zeros((self.shape[0], len(coef)))
-        nothing = np.zeros(len(coef))
         for block, values in prefetched(self.source, self.source.plan()):
-            with np.errstate(invalid="ignore", over="ignore"):
-                part = scores(values, coef[:, block.cols], nothing)
+            part = scores(values, coef[:, block.cols])
             check_block(part, values, block.rows.start, block.cols.start)
             out[block.rows] += part
         out += intercept
         return out
 
     def job_context(self) -> AbstractContextManager[Any]:
-        """As joblib has it: blocks are read by this process."""
-        return nullcontext()
+        return nullcontext()  # this process reads the blocks

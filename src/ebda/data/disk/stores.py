@@ -1,4 +1,4 @@
-"""Arrays that are sliced as NumPy slices: memory maps, Zarr, HDF5, sparse AnnData."""
+"""Stores that are sliced like an array: memory maps, Zarr, HDF5, sparse AnnData."""
 
 from __future__ import annotations
 
@@ -9,14 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ebda.data.disk import source
 from ebda.data.disk.source import Block, grid, in_two_dimensions, run_chunk
 from ebda.data.pages import release
-
-# Bytes of a row that a tile of columns should have at least, to be read from a map
-# that is stored by rows; a tile has half a million values (:mod:`ebda.data.samples`).
-_LEAST_RUN = 1 << 14
-_TILE_ELEMENTS = 1 << 19
+from ebda.sizes import sizes
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,8 +44,8 @@ class MemoryMap:
         return values
 
     def reference(self, n_rows: int) -> Any | None:
-        run = _TILE_ELEMENTS // max(n_rows, 1) * self.dtype.itemsize
-        return self.X if self._by_column or run >= _LEAST_RUN else None
+        run = sizes.tile_elements // max(n_rows, 1) * self.dtype.itemsize
+        return self.X if self._by_column or run >= sizes.reread_bytes else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +65,7 @@ class ChunkedArray:
         return dtype
 
     def plan(self) -> list[Block]:
-        # The chunks of a Zarr shard are stored in one object.
+        # All chunks of a Zarr shard are stored in one object.
         chunk = getattr(self.X, "shards", None) or self.X.chunks
         if chunk is None:
             chunk = run_chunk(self.shape, self.dtype.itemsize, by_column=False)
@@ -80,7 +75,7 @@ class ChunkedArray:
         return np.asarray(self.X[block.rows, block.cols])
 
     def reference(self, n_rows: int) -> None:
-        """None: what is read a dozen times should be decompressed once."""
+        """None: what is read a dozen times should be decompressed only once."""
         return
 
 
@@ -101,11 +96,11 @@ class SparseOnDisk:
         return dtype
 
     def plan(self) -> list[Block]:
-        """Runs of rows, or of columns, with about so many bytes as other blocks."""
+        """Runs of rows, or of columns, with about `sizes.block_bytes`."""
         n, p = self.shape
         indptr = np.asarray(self.X.group["indptr"][:], dtype=np.int64)
-        # A value and the number of its row or column.
-        most = source.LIMIT // (self.dtype.itemsize + 8)
+        # Each value is stored with the number of its row or column.
+        most = sizes.block_bytes // (self.dtype.itemsize + 8)
         cuts = [0]
         while cuts[-1] < len(indptr) - 1:
             target = indptr[cuts[-1]] + most
@@ -122,5 +117,5 @@ class SparseOnDisk:
         return self.X[block.rows]
 
     def reference(self, n_rows: int) -> None:
-        """None: rows that are kept fit in memory, being sparse."""
+        """None: rows that are kept are sparse, and fit in memory."""
         return
