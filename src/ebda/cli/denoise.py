@@ -78,7 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Read, denoise, write."""
     write = writer_for(options.out)
-    shared.check_folder("--out", options.out)
+    shared.check_writable("--out", options.out)
     sheet = _read(options.file)
     x = _numbers(sheet, options.estimate, options.file)
     scale = np.ones_like(x)

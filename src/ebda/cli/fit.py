@@ -90,8 +90,8 @@ def _folds(text: str) -> int:
 
 def run(options: argparse.Namespace) -> None:
     """Read, preview, evaluate, fit, print, write."""
-    shared.check_folder("--model", options.model)
-    shared.check_folder("--report", options.report)
+    shared.check_writable("--model", options.model)
+    shared.check_writable("--report", options.report)
     start = time.perf_counter()
     table = _read(options)
     if table.y is None:

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from ebda import files
 from ebda.inputs.names import DUPLICATES
 from ebda.inputs.orientation import ORIENTATIONS
 
@@ -95,14 +96,14 @@ def remembered(data: dict[str, Any] | None) -> dict[str, Any]:
     }
 
 
-def check_folder(option: str, path: Path | None) -> None:
-    """Refuse a file in a folder that is not there, before hours of work are lost."""
+def check_writable(option: str, path: Path | None) -> None:
+    """Refuse a file that cannot be written, before hours of work are lost."""
     if path is None:
         return
-    if path.is_dir():
-        raise ValueError(f"{option} {path}: this is a folder; name a file")
-    if not path.resolve().parent.is_dir():
-        raise ValueError(f"{option} {path}: there is no folder {path.parent}; make it")
+    try:
+        files.check(path)
+    except OSError as error:
+        raise ValueError(f"{option}: {error}") from None
 
 
 def level(text: str) -> float:

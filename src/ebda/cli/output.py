@@ -6,15 +6,14 @@ import gzip
 import io
 import json
 import math
-import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ebda import files
 from ebda.inputs.extras import polars
 
 
@@ -65,17 +64,6 @@ def writer_for(path: Path | None) -> Callable[[Any], bytes]:
     raise ValueError(f"--out {path}: the ending is none of {', '.join(WRITERS)}")
 
 
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that it is whole or not there: an old one stays until then."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        part.write_bytes(content)
-        part.replace(path)
-    finally:
-        with suppress(FileNotFoundError):
-            part.unlink()
-
-
 def put_table(
     columns: Mapping[str, Sequence[Any] | Any],
     out: Path | None,
@@ -86,7 +74,7 @@ def put_table(
     if out is None:
         sys.stdout.write(content.decode())
     else:
-        write_whole(out, content)
+        files.write(out, content)
 
 
 def put_json(record: Mapping[str, Any]) -> None:

@@ -54,7 +54,7 @@ def run(options: argparse.Namespace) -> None:
 
     start = time.perf_counter()
     write = writer_for(options.out)
-    shared.check_folder("--out", options.out)
+    shared.check_writable("--out", options.out)
     record = modelfile.load_record(options.model)
     table, match = read_for(record.model, record.data, options)
     with by_name():

@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> None:
     from ebda import report as page
 
     out = options.out or options.model.with_suffix(".html")
-    shared.check_folder("--out", out)
+    shared.check_writable("--out", out)
     record = modelfile.load_record(options.model)
     data = dict(record.data or {})
     if options.target is None and options.labels is None and not data.get("labels"):

@@ -14,8 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from ebda import __version__
 from ebda.evaluation import Evaluation
+from ebda.files import replacing
 from ebda.modelfile import container
-from ebda.modelfile.atomic import replacing
 from ebda.modelfile.container import Content
 from ebda.storage.errors import FormatError, ModelFileError
 from ebda.storage.fields import Reader, Scalar, Writer

@@ -1,0 +1,54 @@
+"""Lists and counts as they stand in a message."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+
+def listed(
+    items: Sequence[Any],
+    shown: int = 5,
+    form: Callable[[Any], str] = str,
+    separator: str = ", ",
+) -> str:
+    """The first items, and how many more there are.
+
+    Parameters
+    ----------
+    items : sequence
+        All of them.
+    shown : int
+        How many are shown at most.
+    form : callable
+        What an item looks like.
+    separator : str
+        Between two items.
+
+    Examples
+    --------
+    >>> listed(["a", "b", "c"]), listed(range(9), shown=2)
+    ('a, b, c', '0, 1 and 7 more')
+    """
+    first = separator.join(form(item) for item in items[:shown])
+    more = len(items) - shown
+    return f"{first} and {more} more" if more > 0 else first
+
+
+def quoted(names: Sequence[Any], shown: int = 3) -> str:
+    """The first names in quotes, and how many more there are.
+
+    >>> quoted(["a", "b", "c", "d"], shown=2)
+    "'a', 'b' and 2 more"
+    """
+    return listed(names, shown, lambda name: repr(str(name)))
+
+
+def counted(n: int, noun: str) -> str:
+    """A number with its noun.
+
+    >>> counted(1, "sample"), counted(2, "sample"), counted(3, "class")
+    ('1 sample', '2 samples', '3 classes')
+    """
+    plural = noun + ("es" if noun.endswith("s") else "s")
+    return f"{n} {noun if n == 1 else plural}"
