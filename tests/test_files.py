@@ -30,9 +30,14 @@ def test_text_and_bytes(tmp_path: Path) -> None:
 def test_a_failure_leaves_the_old_file(tmp_path: Path) -> None:
     path = tmp_path / "m"
     write(path, "old")
-    with pytest.raises(ZeroDivisionError), replacing(path) as stream:
-        stream.write(b"new")
-        raise ZeroDivisionError
+
+    def fail() -> None:
+        with replacing(path) as stream:
+            stream.write(b"new")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
     assert path.read_text() == "old"
     assert names(tmp_path) == ["m"]
 

@@ -25,7 +25,6 @@ import ebda
 from ebda import EBClassifier, NormalMeans, baselines
 from ebda.evaluation import Evaluation, cross_validate
 from ebda.modelfile import VERSION, container
-from ebda.storage.objects import SCHEMAS
 from ebda.modelfile.schemas import FAMILIES, MODELS
 from ebda.paper import classifier
 from ebda.plotting import plot_fit
@@ -40,6 +39,7 @@ from ebda.priors import (
     PointNormalPrior,
 )
 from ebda.priors.base import PriorFamily
+from ebda.storage.objects import SCHEMAS
 
 FIXTURES = Path(__file__).parent / "data"
 P = 30

@@ -26,8 +26,8 @@ import ebda
 from ebda import EBClassifier, ModelFileError, NormalMeans
 from ebda.evaluation import cross_validate
 from ebda.modelfile import container
-from ebda.storage.arrays import Description, decode
 from ebda.modelfile.container import DIGEST_BYTES, ENVELOPE, MAGIC, MAX_HEADER, VERSION
+from ebda.storage.arrays import Description, decode
 from ebda.storage.errors import FormatError
 
 FIXTURE = Path(__file__).parent / "data" / "model-v1.ebda"

@@ -1,4 +1,4 @@
-"""Writing files: each is there whole or not at all.
+r"""Writing files: each is there whole or not at all.
 
 Everything that ebda writes goes through this module: model files, reports, tables,
 pictures and the results of the reproduction.
@@ -6,10 +6,10 @@ pictures and the results of the reproduction.
 >>> import tempfile
 >>> with tempfile.TemporaryDirectory() as folder:
 ...     path = Path(folder) / "table.csv"
-...     write(path, "a,b\\n")
-...     append(path, "1,2\\n")
+...     write(path, "a,b\n")
+...     append(path, "1,2\n")
 ...     path.read_text()
-'a,b\\n1,2\\n'
+'a,b\n1,2\n'
 """
 
 from __future__ import annotations
@@ -167,8 +167,8 @@ def _status(path: Path) -> os.stat_result | None:
 
 def _open_special(path: Path, found: os.stat_result) -> int | None:
     """A descriptor of what must not be replaced; None for a regular file."""
-    for stream in (sys.__stdout__, sys.__stderr__):
-        with suppress(AttributeError, ValueError, OSError):  # closed, or there is none
+    for stream in filter(None, (sys.__stdout__, sys.__stderr__)):
+        with suppress(ValueError, OSError):  # it is closed
             if os.path.samestat(found, os.fstat(stream.fileno())):
                 # The same descriptor, so that what was and will be printed is kept.
                 stream.flush()
@@ -185,7 +185,7 @@ def _sweep(folder: Path) -> None:
             if _DRAFT.fullmatch(entry.name):
                 age = time.time() - entry.stat(follow_symlinks=False).st_mtime
                 if age > _DEAD_SECONDS:
-                    os.unlink(entry.path)
+                    Path(entry.path).unlink()
 
 
 def _sync_folder(folder: Path) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy.typing as npt
+
 
 def listed(
-    items: Sequence[Any],
+    items: Sequence[Any] | npt.NDArray[Any],
     shown: int = 5,
     form: Callable[[Any], str] = str,
     separator: str = ", ",
@@ -16,7 +18,7 @@ def listed(
 
     Parameters
     ----------
-    items : sequence
+    items : sequence or ndarray
         All of them.
     shown : int
         How many are shown at most.
@@ -52,3 +54,13 @@ def counted(n: int, noun: str) -> str:
     """
     plural = noun + ("es" if noun.endswith("s") else "s")
     return f"{n} {noun if n == 1 else plural}"
+
+
+def alternatives(words: Sequence[str]) -> str:
+    """Words of which one is meant.
+
+    >>> alternatives(["CSV"]), alternatives(["CSV", "TSV", "Parquet"])
+    ('CSV', 'CSV, TSV or Parquet')
+    """
+    *first, last = words
+    return f"{', '.join(first)} or {last}" if first else last

@@ -28,10 +28,14 @@ class Sizes:
         a working copy, in rows that are long enough to stream.
     tile_rows : int
         Rows of a tile at most, while moments are summed.
+    on_disk_percent : int
+        Files above this percentage of the free memory are read in blocks by ``ebda
+        fit``.
     """
 
     tile_elements: int = 1 << 19
     tile_rows: int = 2048
+    on_disk_percent: int = 50
 
 
 sizes = Sizes()

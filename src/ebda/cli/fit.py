@@ -18,11 +18,12 @@ from ebda.covariance.base import COVARIANCES
 from ebda.estimators.classifier import EBClassifier
 from ebda.evaluation import cross_validate, evaluate
 from ebda.inputs import Table, match_features, read
-from ebda.inputs.blocks import shown
+from ebda.inputs.formats import names_of
 from ebda.inputs.labels import align
 from ebda.inputs.matching import by_name
 from ebda.inputs.on_disk import is_large, open_table
 from ebda.inputs.values import medians
+from ebda.listing import quoted
 from ebda.priors import PRIORS
 from ebda.rule.shrinkage import SHRINKAGES
 
@@ -74,9 +75,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--on-disk",
         action="store_true",
-        help="read in blocks what does not fit in memory (AnnData, Parquet files, a "
-        "Zarr array, .npy), without cross-validation; done unasked where the data are "
-        "larger than half of the free memory",
+        help="read in blocks what does not fit in memory "
+        f"({names_of('open')}), without cross-validation; the default for data larger "
+        "than half of the free memory",
     )
     shared.add_saying(parser)
 
@@ -95,10 +96,10 @@ def run(options: argparse.Namespace) -> None:
     start = time.perf_counter()
     table = _read(options)
     if table.y is None:
+        known = quoted(table.candidates, 6)
         raise ValueError(
             f"{options.data}: say with --target which column or row has the labels, or "
-            "with --labels which file"
-            + (f"; text is in {shown(table.candidates, 6)}" if table.candidates else "")
+            "with --labels which file" + (f"; text is in {known}" if known else "")
         )
     _check_classes(table, options.cv)
     test = _read_test(options, table)
@@ -164,7 +165,7 @@ def _check_classes(table: Table, n_folds: int) -> None:
     if single and n_folds:
         raise ValueError(
             f"{table.source}: cross-validation needs two samples of each class, and of "
-            f"{shown(single)} there is one; leave it out, or go without with --cv 0"
+            f"{quoted(single)} there is one; leave it out, or go without with --cv 0"
         )
 
 

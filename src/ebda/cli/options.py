@@ -7,18 +7,19 @@ from pathlib import Path
 from typing import Any
 
 from ebda import files
+from ebda.inputs.formats import names_of
 from ebda.inputs.names import DUPLICATES
 from ebda.inputs.orientation import ORIENTATIONS
-
-FORMATS = (
-    "CSV or TSV (also gzipped), Parquet, AnnData .h5ad, GCT, NumPy .npz, LIBSVM text "
-    "or a Zarr store; what it is, its content tells"
-)
 
 
 def add_data(parser: argparse.ArgumentParser) -> None:
     """The data, and how they lie in the file."""
-    parser.add_argument("data", type=Path, metavar="DATA", help=FORMATS)
+    parser.add_argument(
+        "data",
+        type=Path,
+        metavar="DATA",
+        help=f"{names_of('load')}; the format is recognised by the content",
+    )
     parser.add_argument(
         "--orient",
         choices=ORIENTATIONS,
@@ -48,7 +49,7 @@ def add_labels(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="FILE",
         help="a second file with the labels, matched by the names of the samples: a "
-        "table, or GenePattern's .cls (by order)",
+        f"table, or {names_of('labels')}",
     )
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ebda import files
-from ebda.inputs.extras import polars
+from ebda.inputs.base import POLARS
 
 
 def _csv(frame: Any) -> bytes:
@@ -70,7 +70,7 @@ def put_table(
     write: Callable[[Any], bytes],
 ) -> None:
     """Write a table to a file, or to standard output."""
-    content = write(polars().DataFrame(dict(columns)))
+    content = write(POLARS.load().DataFrame(dict(columns)))
     if out is None:
         sys.stdout.write(content.decode())
     else:

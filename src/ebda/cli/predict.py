@@ -14,8 +14,8 @@ import numpy as np
 from ebda.cli import options as shared
 from ebda.cli.output import put_json, put_table, writer_for
 from ebda.inputs import Match, Table, match_features, read
-from ebda.inputs.blocks import counted, shown
 from ebda.inputs.matching import by_name
+from ebda.listing import counted, quoted
 from ebda.typing import FloatArray
 
 HELP = "classify new samples with a model file"
@@ -96,7 +96,7 @@ def run(options: argparse.Namespace) -> None:
     if not options.quiet:
         counts = Counter(str(label) for label in predicted.tolist())
         words = ", ".join(f"{label} {counts[label]}" for label in classes)
-        print(f"{table.n_samples} samples: {words}", file=sys.stderr)
+        print(f"{counted(table.n_samples, 'sample')}: {words}", file=sys.stderr)
         for line in remarks(table, match):
             print(line, file=sys.stderr)
         if options.out is not None:
@@ -170,7 +170,7 @@ def remarks(table: Table, match: Match) -> list[str]:
     if match.missing:
         lines.append(
             f"{counted(len(match.missing), 'feature')} of the model not there, and "
-            f"without weight: {shown(match.missing, 5)}."
+            f"without weight: {quoted(match.missing, 5)}."
         )
     if match.n_filled:
         lines.append(f"{counted(match.n_filled, 'missing value')} left without weight.")

@@ -148,8 +148,10 @@ def draw(cells: list[Cell], out: Path) -> None:
         figure = Figure(figsize=(8, 4.5), layout="constrained")
         ErrorDisplay(errors).plot(figure.subplots())
         # Without a date and with fixed names the same results give the same bytes.
-        with mpl.rc_context({"svg.hashsalt": "ebda"}):
-            with replacing(out / "figure1.svg") as stream:
-                figure.savefig(stream, format="svg", metadata={"Date": None})
+        with (
+            mpl.rc_context({"svg.hashsalt": "ebda"}),
+            replacing(out / "figure1.svg") as stream,
+        ):
+            figure.savefig(stream, format="svg", metadata={"Date": None})
         with replacing(out / "figure1.png") as stream:
             figure.savefig(stream, format="png", dpi=150)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ebda.inputs.extras import polars
+from ebda.inputs.base import POLARS
 from ebda.typing import FloatArray
 
 # How people write that there is no number.
@@ -60,7 +60,7 @@ def numbers(frame: Any, decimal_comma: bool = False) -> Cells:
     >>> cells.bad
     {1: array([1])}
     """
-    pl = polars()
+    pl = POLARS.load()
     if decimal_comma:
         text = pl.selectors.string()
         frame = frame.with_columns(text.str.replace(",", ".", literal=True))
@@ -80,7 +80,7 @@ def numbers(frame: Any, decimal_comma: bool = False) -> Cells:
 
 
 def _second_look(series: Any) -> tuple[FloatArray, npt.NDArray[np.intp]]:
-    pl = polars()
+    pl = POLARS.load()
     cells = series.str.strip_chars()
     parsed = cells.cast(pl.Float64, strict=False)
     unread = parsed.is_null() & cells.is_not_null()

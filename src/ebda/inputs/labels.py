@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ebda.inputs import formats
-from ebda.inputs.blocks import Block, Sheet, counted, shown
+from ebda.inputs.base import Block
 from ebda.inputs.cells import is_label
-from ebda.inputs.cls import read_cls
+from ebda.inputs.formats import find_format, load_table, names_of
+from ebda.listing import counted, quoted
 
 # More classes than this share of the samples are measurements or names.
 _MOST_CLASSES = 0.5
@@ -89,7 +89,7 @@ class LabelFile:
         if not found[ids]:
             raise ValueError(
                 f"{self.path}: no column has names of samples of the data, which are "
-                f"{shown(list(samples))}; the first column has {shown(columns[0])}"
+                f"{quoted(list(samples))}; the first column has {quoted(columns[0])}"
             )
         whole = LabelFile(self.path, names, columns)
         place = whole._target(target, without=ids)
@@ -127,20 +127,20 @@ class LabelFile:
             return others[0]
         raise ValueError(
             f"{self.path} has several columns; say with --target which has the labels: "
-            f"{shown([self.names[j] for j in others], 6)}"
+            f"{quoted([self.names[j] for j in others], 6)}"
         )
 
 
 def load_labels(path: Path) -> LabelFile:
-    """Read a file of labels: a table with names of samples, or GenePattern's CLS."""
-    if path.name.lower().endswith(".cls"):
-        return LabelFile(path, ["class"], [read_cls(path)], by_order=True)
-    found = formats.find_format(path)
-    sheet = found.load(path, formats.Reading())
-    if not isinstance(sheet, Sheet):
+    """Read a file of labels: a table with names of samples, or labels in order."""
+    found = find_format(path)
+    if found.labels is not None:
+        return LabelFile(path, ["class"], [found.labels(path)], by_order=True)
+    sheet = load_table(path, found)
+    if sheet is None:
         raise ValueError(
-            f"{path}: labels are read from a table (CSV, TSV, Parquet) or a .cls file, "
-            f"not from {found.name}"
+            f"{path}: labels are read from a table, not from {found.name}: give "
+            f"{names_of('is_table')}, or {names_of('labels')}"
         )
     columns = [sheet.column(j) for j in range(len(sheet.names))]
     stripped = [[c.strip() if c else c for c in column] for column in columns]
@@ -168,7 +168,7 @@ def _unknown(source: str, target: str, names: Iterable[str]) -> str:
     near = difflib.get_close_matches(target, known, n=3, cutoff=0.6)
     by_case = [name for name in known if name.lower() == target.lower()]
     hint = by_case or near
-    words = f"did you mean {shown(hint)}?" if hint else f"there are {shown(known, 6)}"
+    words = f"did you mean {quoted(hint)}?" if hint else f"there are {quoted(known, 6)}"
     return f"{source}: nothing is named {target!r} to take the labels from; {words}"
 
 
@@ -220,6 +220,6 @@ def align(
         if str(label) not in known:
             raise ValueError(
                 f"{source}: the sample {str(sample)!r} has the class {str(label)!r}, "
-                f"which the model does not know; it knows {shown(list(known), 12)}"
+                f"which the model does not know; it knows {quoted(list(known), 12)}"
             )
     return np.array([known[str(label)] for label in y.tolist()], dtype=classes.dtype)

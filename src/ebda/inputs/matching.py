@@ -12,11 +12,9 @@ import numpy as np
 from scipy import sparse
 
 from ebda.inputs import values
-from ebda.inputs.blocks import counted, shown
 from ebda.inputs.table import Table
+from ebda.listing import counted, quoted
 from ebda.typing import FloatArray
-
-_SHOWN = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,8 +77,8 @@ def match_features(
     if not there.any():
         raise ValueError(
             f"{table.source}: none of the {len(names)} features of the model is there; "
-            f"the model has {shown(list(names))}, the data (samples in "
-            f"{table.orientation}) {shown(table.feature_names.tolist())}"
+            f"the model has {quoted(list(names))}, the data (samples in "
+            f"{table.orientation}) {quoted(table.feature_names.tolist())}"
         )
     if table.absent_is_zero:
         missing = []
@@ -88,7 +86,7 @@ def match_features(
         raise ValueError(
             f"{table.source}: {counted(len(missing), 'feature')} of the model "
             f"{'is' if len(missing) == 1 else 'are'} missing: "
-            f"{shown(missing, _SHOWN)}; {way_out}"
+            f"{quoted(missing, 5)}; {way_out}"
         )
     X = table.X[:, at[there]]
     gaps = len(values.missing_cells(X)[0])

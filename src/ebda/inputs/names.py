@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ebda.inputs.blocks import Names, counted, shown
+from ebda.inputs.base import Names
+from ebda.listing import counted, quoted
 
 
 def refuse_twice(names: Names, what: str, source: str) -> None:
@@ -21,7 +22,7 @@ def refuse_twice(names: Names, what: str, source: str) -> None:
         }
         raise ValueError(
             f"{source}: {counted(len(twice), f'{what} name')} more than once: "
-            f"{shown(twice, 5)}; {way_out[what]}"
+            f"{quoted(twice, 5)}; {way_out[what]}"
         )
 
 

@@ -12,13 +12,14 @@ import numpy as np
 
 from ebda.estimators.validation import one_of
 from ebda.inputs import values
-from ebda.inputs.blocks import Block, Names, Sheet, counted, shown
-from ebda.inputs.formats import Format, Reading, find_format
+from ebda.inputs.base import Block, Format, Names, Reading, Sheet
+from ebda.inputs.formats import find_format, load
 from ebda.inputs.grid import Known
 from ebda.inputs.labels import Labels, as_classes, choose, labelled, load_labels
 from ebda.inputs.names import DUPLICATES, refuse_twice
 from ebda.inputs.orientation import ORIENTATIONS, to_block
 from ebda.inputs.table import Table
+from ebda.listing import counted, quoted
 
 
 def read(
@@ -112,22 +113,6 @@ def read(
     return _transformed(table, impute, log, keep_missing)
 
 
-def load(path: Path, found: Format, how: Reading) -> Block | Sheet:
-    """Call a reader, and say which file it is where the reader fails."""
-    try:
-        return found.load(path, how)
-    except (ImportError, MemoryError):
-        raise
-    except Exception as error:
-        # Readers of other people raise what they like on a damaged file.
-        words = str(error).strip().split("\n", 1)[0]
-        if words.startswith(str(path)):
-            raise ValueError(words) from None
-        raise ValueError(
-            f"{path} cannot be read as {found.name}: {words or type(error).__name__}"
-        ) from error
-
-
 def _listed(names: Names | None) -> list[str] | None:
     return None if names is None else names.tolist()
 
@@ -185,7 +170,7 @@ def _with_labels(table: Table, labels: Labels) -> Table:
     if not has.all():
         names = table.sample_names[~has].tolist()
         left = f"left out {counted(len(names), 'sample')} without a label"
-        notes = (*notes, f"{left}: {shown(names)}")
+        notes = (*notes, f"{left}: {quoted(names)}")
     return replace(
         table,
         X=table.X if has.all() else table.X[has],

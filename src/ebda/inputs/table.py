@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from ebda.inputs.blocks import Names, counted, shown
+from ebda.inputs.base import Names
+from ebda.listing import counted, listed, quoted
 
 _PLACES = {"rows": "in rows", "columns": "in columns"}
 
@@ -93,7 +94,7 @@ class Table:
             f"  samples         {self.n_samples}, {_PLACES[self.orientation]}: "
             f"{self.evidence}",
             f"  features        {self.n_features}: "
-            f"{shown(self.feature_names.tolist())}",
+            f"{quoted(self.feature_names.tolist())}",
         ]
         if self.y is not None:
             words = f"{_classes(self.class_counts)} (from {self.labels_from})"
@@ -114,7 +115,5 @@ class Table:
 
 
 def _classes(counts: dict[Any, int]) -> str:
-    listed = [f"{label} {n}" for label, n in counts.items()]
-    if len(listed) > 12:
-        listed = [*listed[:12], f"and {len(listed) - 12} more"]
-    return f"{counted(len(counts), 'class')}: {', '.join(listed)}"
+    each = [f"{label} {n}" for label, n in counts.items()]
+    return f"{counted(len(counts), 'class')}: {listed(each, 12)}"

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from scipy import sparse
 from scipy.stats import skew
 
-from ebda.inputs.blocks import counted, shown
+from ebda.listing import counted, listed, quoted
 from ebda.typing import FloatArray, IntArray
 
 LOG = "sign(x) log(1 + |x|)"
@@ -19,7 +19,6 @@ IMPUTATIONS = ("median",)
 _LARGE = 50.0
 _SKEWED = 2.0
 _LOOKED_AT = 1_000_000
-_SHOWN = 3
 
 
 def as_float(X: Any) -> Any:
@@ -82,15 +81,16 @@ def refuse_missing(
     rows, columns = missing_cells(X)
     if not len(rows):
         return
-    first = "; ".join(
-        _place(i, j, samples, features)
-        for i, j in zip(rows[:_SHOWN], columns[:_SHOWN], strict=True)
+    first = listed(
+        range(len(rows)),
+        3,
+        lambda k: _place(rows[k], columns[k], samples, features),
+        "; ",
     )
-    more = f" and {len(rows) - _SHOWN} more" if len(rows) > _SHOWN else ""
     total = X.shape[0] * X.shape[1]
     raise ValueError(
         f"{source}: {len(rows)} of {total} values "
-        f"{'is' if len(rows) == 1 else 'are'} missing: {first}{more}; {way_out}"
+        f"{'is' if len(rows) == 1 else 'are'} missing: {first}; {way_out}"
     )
 
 
@@ -112,7 +112,7 @@ def medians(X: Any, columns: IntArray, features: Any, source: str) -> FloatArray
         names = [features[j] for j in empty]
         raise ValueError(
             f"{source}: {counted(len(empty), 'feature')} without any value: "
-            f"{shown(names)}; leave them out with --drop NAME"
+            f"{quoted(names)}; leave them out with --drop NAME"
         )
     return found
 

@@ -20,7 +20,7 @@ range before a model is made of it.
 """
 
 from ebda.modelfile.container import VERSION
-from ebda.storage.errors import ModelFileError
 from ebda.modelfile.record import Record, load, load_record, save
+from ebda.storage.errors import ModelFileError
 
 __all__ = ["VERSION", "ModelFileError", "Record", "load", "load_record", "save"]

@@ -17,10 +17,10 @@ from ebda.evaluation import Evaluation
 from ebda.files import replacing
 from ebda.modelfile import container
 from ebda.modelfile.container import Content
+from ebda.modelfile.schemas import EVALUATIONS, MODELS
 from ebda.storage.errors import FormatError, ModelFileError
 from ebda.storage.fields import Reader, Scalar, Writer
 from ebda.storage.objects import Nested, schema_of
-from ebda.modelfile.schemas import EVALUATIONS, MODELS
 
 _PARTS = ("written_by", "model", "evaluation", "data")
 

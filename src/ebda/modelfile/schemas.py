@@ -25,8 +25,6 @@ from ebda.baselines import (
 from ebda.estimators.classifier import EBClassifier
 from ebda.estimators.normal_means import NormalMeans
 from ebda.evaluation import Evaluation
-from ebda.storage.fields import SQUEEZED, VALUES, Array, Kind, Labels, Names, Scalar
-from ebda.storage.objects import Lengths, Nested, Pairs, Schema, register
 from ebda.moments.classwise import ClassMoments
 from ebda.moments.contrasts import Contrasts
 from ebda.priors import (
@@ -45,6 +43,8 @@ from ebda.priors.posterior import DiscretePosterior
 from ebda.priors.spike_slab import Masses, SpikeSlabPosterior
 from ebda.selection.calibration import Calibration
 from ebda.selection.weights import Selection
+from ebda.storage.fields import SQUEEZED, VALUES, Array, Kind, Labels, Names, Scalar
+from ebda.storage.objects import Lengths, Nested, Pairs, Schema, register
 
 _POSITIVE = ("finite", "positive")
 _NOT_NEGATIVE = ("finite", "zero or more")

@@ -26,6 +26,7 @@ import numpy.typing as npt
 
 from ebda.kernels import tabulated
 from ebda.kernels.tabulated import Table
+from ebda.listing import listed
 from ebda.typing import FloatArray
 
 # Elements of a block of values x atoms: 2 MiB of float64, within the cache.
@@ -260,8 +261,7 @@ def finite_values(z: npt.ArrayLike) -> FloatArray:
     if bad.size:
         kind = "NaN" if np.isnan(values.ravel()[bad[0]]) else "infinity"
         raise ValueError(
-            f"values must be finite: {kind} at position {bad[0]}"
-            + (f" and {bad.size - 1} more" if bad.size > 1 else "")
+            f"values must be finite: {kind} at position {listed(bad, shown=1)}"
         )
     return values
 
