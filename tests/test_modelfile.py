@@ -25,7 +25,6 @@ import ebda
 from ebda import EBClassifier, NormalMeans, baselines
 from ebda.evaluation import Evaluation, cross_validate
 from ebda.modelfile import VERSION, container
-from ebda.modelfile.schemas import FAMILIES, MODELS
 from ebda.paper import classifier
 from ebda.plotting import plot_fit
 from ebda.priors import (
@@ -39,7 +38,15 @@ from ebda.priors import (
     PointNormalPrior,
 )
 from ebda.priors.base import PriorFamily
-from ebda.storage.objects import SCHEMAS
+from ebda.storage.fields import Array
+from ebda.storage.objects import (
+    SCHEMAS,
+    Nested,
+    Schema,
+    names_of,
+    register,
+    registered,
+)
 
 FIXTURES = Path(__file__).parent / "data"
 P = 30
@@ -246,8 +253,8 @@ def test_normal_means_come_back_whole(prior: str, tmp_path: Path) -> None:
 
 def test_every_model_and_prior_of_the_package_has_a_schema() -> None:
     """A new prior or baseline is not forgotten here."""
-    assert set(FAMILIES) == {family.__name__ for family in PRIORS.values()}
-    assert set(MODELS) == {"EBClassifier", "NormalMeans", *baselines.__all__}
+    assert set(names_of("family")) == {family.__name__ for family in PRIORS.values()}
+    assert set(names_of("model")) == {"EBClassifier", "NormalMeans", *baselines.__all__}
 
 
 def test_the_layout_of_coefficients_is_kept(tmp_path: Path) -> None:
@@ -585,3 +592,68 @@ def test_schemas_name_attributes_that_exist() -> None:
         if is_dataclass(schema.type):
             assert set(schema.fields) == {f.name for f in fields(schema.type)}
         assert schema.optional <= set(schema.fields)
+
+
+# --- a class declares what a file holds of it
+
+
+class TwoPoints(PriorFamily):
+    """A toy: half of the effects are zero, and half are `effect`."""
+
+    def __init__(self, effect: float = 3.0) -> None:
+        self.effect = effect
+
+    def fit(self, z: Any, scale: Any = 1.0) -> TwoPoints:
+        self.prior_ = DiscretePrior([0.0, self.effect], [0.5, 0.5])
+        self.support_ = np.array([0.0, self.effect])
+        return self
+
+
+TOY = Schema(
+    TwoPoints,
+    {"prior_": Nested("prior"), "support_": Array(("s",))},
+    is_parameter=True,
+    role="family",
+)
+
+
+def test_a_new_class_is_one_schema(tmp_path: Path) -> None:
+    X, y = data()
+    model = EBClassifier(**FAST | {"prior": TwoPoints(4.0)}).fit(X, y)
+    with pytest.raises(TypeError, match="is a TwoPoints, which a model file cannot"):
+        ebda.save(model, tmp_path / "m.ebda")
+    with registered(TOY):
+        again = round_trip(model, tmp_path)
+        assert_predicts_the_same(model, again, X)
+        assert again.prior_estimator_.support_.tolist() == [0.0, 4.0]
+        assert again.prior.effect == 4.0
+        ebda.save(model, tmp_path / "m.ebda")
+    with pytest.raises(ebda.ModelFileError, match="is not one of"):
+        ebda.load(tmp_path / "m.ebda")
+
+
+def test_two_classes_of_one_name_are_refused() -> None:
+    class Evaluation:
+        pass
+
+    before = dict(SCHEMAS)
+    with pytest.raises(ValueError, match="another class Evaluation"):
+        register(Schema(Evaluation, {}))
+    assert before == SCHEMAS
+
+
+def test_loading_imports_nothing(means: NormalMeans, tmp_path: Path) -> None:
+    """Whatever is in the file: what it may need has been imported before."""
+    ebda.save(means, tmp_path / "m.ebda")
+    code = (
+        "import sys, ebda.modelfile\n"
+        "before = set(sys.modules)\n"
+        "for path in sys.argv[1:]:\n"
+        "    ebda.modelfile.load(path)\n"
+        "print(sorted(set(sys.modules) - before))\n"
+    )
+    files = [FIXTURES / "model-v1.ebda", tmp_path / "m.ebda"]
+    done = subprocess.run(
+        [sys.executable, "-c", code, *files], check=True, capture_output=True, text=True
+    )
+    assert done.stdout.strip() == "[]"

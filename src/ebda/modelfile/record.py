@@ -17,10 +17,10 @@ from ebda.evaluation import Evaluation
 from ebda.files import replacing
 from ebda.modelfile import container
 from ebda.modelfile.container import Content
-from ebda.modelfile.schemas import EVALUATIONS, MODELS
+from ebda.modelfile.schemas import EVALUATION, MODEL
 from ebda.storage.errors import FormatError, ModelFileError
 from ebda.storage.fields import Reader, Scalar, Writer
-from ebda.storage.objects import Nested, schema_of
+from ebda.storage.objects import names_of, schema_of
 
 _PARTS = ("written_by", "model", "evaluation", "data")
 
@@ -89,21 +89,19 @@ def save(
     True
     """
     schema = schema_of(model)
-    if schema is None or schema.name not in MODELS:
+    if schema is None or schema.role != "model":
         raise TypeError(
             f"a {type(model).__name__} cannot be saved to a model file; what can be "
-            f"is {', '.join(MODELS)}"
+            f"is {', '.join(names_of('model'))}"
         )
     check_is_fitted(model)
     writer = Writer()
     header: dict[str, Any] = {"written_by": __version__}
-    header["model"] = Nested(MODELS).encode(model, writer, schema.name)
+    header["model"] = MODEL.encode(model, writer, schema.name)
     if evaluation is not None:
         if not _same_classes(evaluation, model):
             raise ValueError("the evaluation is of other classes than the model")
-        header["evaluation"] = Nested(EVALUATIONS).encode(
-            evaluation, writer, "evaluation"
-        )
+        header["evaluation"] = EVALUATION.encode(evaluation, writer, "evaluation")
     if data is not None:
         header["data"] = _plain(data)
     with replacing(Path(path)) as stream:
@@ -188,10 +186,10 @@ def _record(content: Content) -> Record:
     writer = Scalar((str,)).decode(
         header.get("written_by"), reader, {}, "its header's written_by"
     )
-    model = Nested(MODELS).decode(header.get("model"), reader, {}, "the model")
+    model = MODEL.decode(header.get("model"), reader, {}, "the model")
     evaluation, data = None, header.get("data")
     if "evaluation" in header:
-        evaluation = Nested(EVALUATIONS).decode(
+        evaluation = EVALUATION.decode(
             header["evaluation"], reader, {}, "the evaluation"
         )
         if not _same_classes(evaluation, model):

@@ -1,5 +1,9 @@
 """What a file holds of each class: the schemas of models and of what they are made of.
 
+Importing this module registers all classes that a model file can hold, those here and
+those that are declared beside their definitions, in the modules imported here. It is a
+fixed list: nothing in a file decides what is imported.
+
 A fitted attribute is listed here, or it is not in the file. Left out are the samples
 that ``partial_fit`` keeps (a model file holds nobody's data) and the variational
 posteriors of the batches of a Dirichlet process, which nothing reads after the fit.
@@ -46,6 +50,9 @@ from ebda.selection.weights import Selection
 from ebda.storage.fields import SQUEEZED, VALUES, Array, Kind, Labels, Names, Scalar
 from ebda.storage.objects import Lengths, Nested, Pairs, Schema, register
 
+# What a file holds: one object of these.
+MODEL, EVALUATION = Nested("model"), Nested(("Evaluation",))
+
 _POSITIVE = ("finite", "positive")
 _NOT_NEGATIVE = ("finite", "zero or more")
 _PROBABILITY = ("zero or more", "at most 1")
@@ -62,7 +69,7 @@ def _discrete_prior(fields: dict[str, Any]) -> DiscretePrior:
 
 # --- priors and posteriors
 
-PRIORS = register(
+register(
     Schema(
         DiscretePrior,
         {
@@ -71,6 +78,7 @@ PRIORS = register(
         },
         build=_discrete_prior,
         is_parameter=True,
+        role="prior",
     ),
     Schema(
         KernelPrior,
@@ -80,9 +88,20 @@ PRIORS = register(
             "exact": Scalar((bool,)),
         },
         is_parameter=True,
+        role="prior",
     ),
-    Schema(PointNormalPrior, {"pi0": _NUMBER, "tau": _NUMBER}, is_parameter=True),
-    Schema(PointLaplacePrior, {"pi0": _NUMBER, "rate": _NUMBER}, is_parameter=True),
+    Schema(
+        PointNormalPrior,
+        {"pi0": _NUMBER, "tau": _NUMBER},
+        is_parameter=True,
+        role="prior",
+    ),
+    Schema(
+        PointLaplacePrior,
+        {"pi0": _NUMBER, "rate": _NUMBER},
+        is_parameter=True,
+        role="prior",
+    ),
 )
 
 register(
@@ -96,7 +115,7 @@ register(
         },
     )
 )
-POSTERIORS = register(
+register(
     Schema(
         DiscretePosterior,
         {
@@ -105,6 +124,7 @@ POSTERIORS = register(
             "atoms": Array(("t",), ("finite", "ascending")),
             "log_weights": Array(("t",), ("finite", "zero or less")),
         },
+        role="posterior",
     ),
     Schema(
         KernelPosterior,
@@ -114,19 +134,27 @@ POSTERIORS = register(
             "slope": Array(VALUES),
             "curvature": Array(VALUES),
         },
+        role="posterior",
     ),
     Schema(
         SpikeSlabPosterior,
         {"shape": Lengths(), "masses": Nested(("Masses",))},
+        role="posterior",
     ),
 )
 
 
 def _family(family: type[Any], **extra: Kind) -> Schema:
     """An estimator of a prior: what it found, and how the search for it went."""
-    fields = {"prior_": Nested(PRIORS), **extra}
-    optional = frozenset(fields)
-    return Schema(family, fields, optional, finish=_check_prior, is_parameter=True)
+    fields = {"prior_": Nested("prior"), **extra}
+    return Schema(
+        family,
+        fields,
+        optional=frozenset(fields),
+        finish=_check_prior,
+        is_parameter=True,
+        role="family",
+    )
 
 
 def _check_prior(estimator: Any) -> None:
@@ -135,7 +163,7 @@ def _check_prior(estimator: Any) -> None:
 
 
 _LIKELIHOOD = Scalar((float,), finite=False)
-FAMILIES = register(
+register(
     _family(
         DirichletProcess,
         lower_bounds_=Array(("i",), ("free of NaN",)),
@@ -224,7 +252,7 @@ register(
         optional=frozenset({"scores", "codes"}),
     ),
 )
-EVALUATIONS = register(
+register(
     Schema(
         Evaluation,
         {
@@ -263,7 +291,7 @@ _UNNAMED = frozenset({"feature_names_in_"})
 
 def _linear(model: type[Any], *parts: dict[str, Kind], **extra: Kind) -> Schema:
     fields = _LINEAR | {name: kind for part in parts for name, kind in part.items()}
-    return Schema(model, fields | extra, _UNNAMED)
+    return Schema(model, fields | extra, _UNNAMED, role="model")
 
 
 def _finish_moments(model: Any) -> None:
@@ -281,7 +309,7 @@ def _finish_means(model: Any) -> None:
     model.prior_ = model.prior_estimator_.prior_
 
 
-MODELS = register(
+register(
     Schema(
         EBClassifier,
         {
@@ -289,24 +317,30 @@ MODELS = register(
             "n_factors_": _COUNT,
             "calibration_": Nested(("Calibration",)),
             "selection_": Nested(("Selection",)),
-            "prior_estimator_": Nested(FAMILIES),
-            "posterior_": Nested(POSTERIORS, values=("c", "p")),
+            "prior_estimator_": Nested("family"),
+            "posterior_": Nested("posterior", values=("c", "p")),
         },
         _UNNAMED,
         finish=_finish_classifier,
+        role="model",
     ),
     Schema(
         NormalMeans,
         {
-            "prior_estimator_": Nested(FAMILIES),
-            "posterior_": Nested(POSTERIORS),
+            "prior_estimator_": Nested("family"),
+            "posterior_": Nested("posterior"),
             "log_likelihood_": _LIKELIHOOD,
         },
         finish=_finish_means,
+        role="model",
     ),
-    Schema(IndependenceRule, _MOMENTS, _UNNAMED, finish=_finish_moments),
+    Schema(IndependenceRule, _MOMENTS, _UNNAMED, finish=_finish_moments, role="model"),
     Schema(
-        GreenshteinPark, _MOMENTS | _POSTERIOR_MEAN, _UNNAMED, finish=_finish_moments
+        GreenshteinPark,
+        _MOMENTS | _POSTERIOR_MEAN,
+        _UNNAMED,
+        finish=_finish_moments,
+        role="model",
     ),
     _linear(
         FAIR,
