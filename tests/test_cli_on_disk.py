@@ -131,10 +131,10 @@ def test_a_layer_of_anndata(folder: Path, tmp_path: Path) -> None:
         ),
         (("group.zarr", "--labels", "y.csv"), "name the array in it, one of"),
         (("nothing.npy", "--target", "state"), "there is no such file"),
-        (("x.npy", "--labels", "y.csv", "--log"), "--log cannot be had"),
+        (("x.npy", "--labels", "y.csv", "--log"), "--log cannot be used"),
         (
             ("x.npy", "--labels", "y.csv", "--orient", "columns"),
-            "--orient columns cannot be had",
+            "--orient columns cannot be used",
         ),
     ],
 )

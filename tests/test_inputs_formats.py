@@ -133,7 +133,7 @@ def test_repeated_genes_in_anndata(tmp_path: Path) -> None:
     made = annotated(X)
     made.var_names = ["a", "b", "a", "b", "c"]
     made.write_h5ad(path)
-    with pytest.raises(ValueError, match="2 feature names more than once: 'a', 'b'"):
+    with pytest.raises(ValueError, match=r"2 feature names occur .* once: 'a', 'b'"):
         read(path)
     table = read(path, target="type", duplicates="number")
     assert table.feature_names.tolist() == ["a", "b", "a.1", "b.1", "c"]

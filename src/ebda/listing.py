@@ -46,14 +46,22 @@ def quoted(names: Sequence[Any], shown: int = 3) -> str:
     return listed(names, shown, lambda name: repr(str(name)))
 
 
-def counted(n: int, noun: str) -> str:
-    """A number with its noun.
+_IRREGULAR = {"are": "is", "have": "has"}
+
+
+def counted(n: int, noun: str, verb: str = "") -> str:
+    """A number with its noun, and the verb that follows.
 
     >>> counted(1, "sample"), counted(2, "sample"), counted(3, "class")
     ('1 sample', '2 samples', '3 classes')
+    >>> [counted(n, "value", "are") for n in (1, 2)], counted(1, "name", "occur")
+    (['1 value is', '2 values are'], '1 name occurs')
     """
-    plural = noun + ("es" if noun.endswith("s") else "s")
-    return f"{n} {noun if n == 1 else plural}"
+    if n == 1:
+        words = [noun, _IRREGULAR.get(verb, verb and f"{verb}s")]
+    else:
+        words = [noun + ("es" if noun.endswith("s") else "s"), verb]
+    return " ".join([f"{n}", *filter(None, words)])
 
 
 def alternatives(words: Sequence[str]) -> str:

@@ -68,9 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--prefix", default="", help="put before the names of the added columns"
     )
     parser.add_argument("--seed", type=int, default=0, metavar="S")
-    parser.add_argument(
-        "--quiet", action="store_true", help="say nothing but what is wrong"
-    )
+    parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
 
 
 def run(options: argparse.Namespace) -> None:
@@ -131,8 +129,8 @@ def _numbers(sheet: Sheet, name: str, path: Path) -> FloatArray:
     if cells.bad:
         row = int(cells.bad[0][0])
         raise ValueError(
-            f"{path}: {counted(len(cells.bad[0]), 'cell')} of column {name!r} no "
-            f"number, the first {sheet.frame[column][row]!r} in row {row + 1}"
+            f"{path}: column {name!r} has {counted(len(cells.bad[0]), 'cell')} without "
+            f"a number, the first {sheet.frame[column][row]!r} in row {row + 1}"
         )
     _refuse_rows(np.isinf(cells.values[:, 0]), path, name, "an estimate must be finite")
     return cells.values[:, 0]

@@ -29,7 +29,7 @@ from ebda.rule.shrinkage import SHRINKAGES
 
 HELP = "fit a classifier to a file, with its cross-validated error"
 DESCRIPTION = (
-    "Reads a table of samples and features, says what it understood, estimates the "
+    "Reads a table of samples and features, says how it was understood, estimates the "
     "error by cross-validation, fits the classifier to all samples, and prints the "
     "error, the confusion table and the features that matter."
 )
@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     shared.add_data(parser)
     shared.add_labels(parser)
     shared.add_reading(parser)
-    parser.add_argument("--model", type=Path, metavar="FILE", help="keep the model")
+    parser.add_argument("--model", type=Path, metavar="FILE", help="write the model")
     parser.add_argument(
         "--report", type=Path, metavar="FILE", help="write a page about it (HTML)"
     )
@@ -63,7 +63,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--covariance", choices=["auto", *COVARIANCES], default="auto")
     parser.add_argument("--seed", type=int, default=0, metavar="S")
     parser.add_argument(
-        "--jobs", type=int, metavar="N", help="threads; the result is the same"
+        "--jobs",
+        type=int,
+        metavar="N",
+        help="number of threads; the result does not depend on it",
     )
     parser.add_argument(
         "--top",
@@ -79,7 +82,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         f"({names_of('open')}), without cross-validation; the default for data larger "
         "than half of the free memory",
     )
-    shared.add_saying(parser)
+    shared.add_printing(parser)
 
 
 def _folds(text: str) -> int:
@@ -90,7 +93,7 @@ def _folds(text: str) -> int:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Read, preview, evaluate, fit, print, write."""
+    """Read, preview, evaluate, fit, write and print."""
     shared.check_writable("--model", options.model)
     shared.check_writable("--report", options.report)
     start = time.perf_counter()
@@ -117,7 +120,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _read(options: argparse.Namespace) -> Table:
-    """The data in memory; or in blocks, where they are too large or it is asked for."""
+    """The data in memory; or in blocks, if they are too large or the user says so."""
     if not (options.on_disk or is_large(options.data)):
         return read(
             options.data,
@@ -140,9 +143,9 @@ def _read(options: argparse.Namespace) -> Table:
     if refused:
         raise ValueError(
             f"{options.data} is read in blocks, with samples in rows and values as "
-            f"they are: {', '.join(refused)} cannot be had"
+            f"they are: {', '.join(refused)} cannot be used"
         )
-    options.cv = 0  # folds would read the data once more each
+    options.cv = 0  # each fold would read the data once more
     return open_table(
         options.data, options.target, options.labels, options.layer, options.drop
     )
@@ -164,8 +167,9 @@ def _check_classes(table: Table, n_folds: int) -> None:
         )
     if single and n_folds:
         raise ValueError(
-            f"{table.source}: cross-validation needs two samples of each class, and of "
-            f"{quoted(single)} there is one; leave it out, or go without with --cv 0"
+            f"{table.source}: cross-validation needs two samples of each class, and "
+            f"there is only one of {quoted(single)}; leave it out, or skip "
+            "cross-validation: --cv 0"
         )
 
 

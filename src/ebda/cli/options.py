@@ -1,4 +1,4 @@
-"""Options that several commands share: how data are read, and what is checked first."""
+"""Options that several commands share, and checks before they start."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def add_data(parser: argparse.ArgumentParser) -> None:
         choices=ORIENTATIONS,
         default="auto",
         help="where the samples are: in rows, or in columns as expression tables have "
-        "them (default: guessed, and said)",
+        "them (default: guessed, and reported)",
     )
     parser.add_argument(
         "--drop",
@@ -54,7 +54,7 @@ def add_labels(parser: argparse.ArgumentParser) -> None:
 
 
 def add_reading(parser: argparse.ArgumentParser) -> None:
-    """What is done to the data of a fit, and again to what its model is given."""
+    """What is done to the data of a fit, and again to those of a prediction."""
     parser.add_argument(
         "--impute",
         choices=["median"],
@@ -75,20 +75,18 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_saying(parser: argparse.ArgumentParser) -> None:
-    """How much a command says."""
-    parser.add_argument(
-        "--quiet", action="store_true", help="say nothing but what is wrong"
-    )
+def add_printing(parser: argparse.ArgumentParser) -> None:
+    """How much a command prints."""
+    parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
     parser.add_argument(
         "--json",
         action="store_true",
-        help="print one JSON object to standard output, and nothing else there",
+        help="print one JSON object to standard output, and nothing else",
     )
 
 
 def remembered(data: dict[str, Any] | None) -> dict[str, Any]:
-    """How the data of a model were read, so that others are read the same way."""
+    """How the data of a model were read, for other data to be read the same way."""
     known = data or {}
     return {
         "log": bool(known.get("log", False)),

@@ -1,4 +1,4 @@
-"""What a fit has given: for the model file, for machines and for people."""
+"""The outcome of a fit: for the model file, as JSON, and as text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ebda.selection.weights import Selection
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """What a fit has given."""
+    """A fitted model with its errors."""
 
     model: EBClassifier
     cross_validated: Evaluation | None
@@ -28,12 +28,12 @@ class Fitted:
 
     @property
     def evaluation(self) -> Evaluation | None:
-        """The error that model file and report keep."""
+        """The error that the model file and the report show."""
         return self.cross_validated or self.tested
 
 
 def about(table: Table, judged: Table, options: argparse.Namespace) -> dict[str, Any]:
-    """What the model file keeps of the data, so that others are read the same way."""
+    """What the model file keeps of the data, for others to be read the same way."""
     return {
         "source": Path(table.source).name,
         "format": table.format,
@@ -62,7 +62,7 @@ def record(
     written: dict[str, Path],
     options: argparse.Namespace,
 ) -> dict[str, Any]:
-    """Everything that is printed, for machines."""
+    """Everything that is printed, as JSON."""
     model = fitted.model
     both = {"evaluation": fitted.cross_validated, "test": fitted.tested}
     return {
@@ -83,7 +83,7 @@ def record(
 
 
 def words(fitted: Fitted, written: dict[str, Path], options: argparse.Namespace) -> str:
-    """Everything that is printed, for people."""
+    """Everything that is printed, as text."""
     parts = []
     crossed, model = fitted.cross_validated, fitted.model
     if crossed is not None:
@@ -95,7 +95,9 @@ def words(fitted: Fitted, written: dict[str, Path], options: argparse.Namespace)
         title = f"Test samples of {options.test}"
         parts.append(evaluation_words(fitted.tested, title))
     if fitted.evaluation is None:
-        parts.append("The error is not known: neither --cv nor --test.")
+        parts.append(
+            "The error is not known: there was no cross-validation and no --test."
+        )
     factors = counted(model.n_factors_, "common factor")
     parts += [
         f"{model.selection_.reason} {factors} within the classes.\n"
@@ -130,7 +132,7 @@ def evaluation_words(evaluation: Evaluation, title: str) -> str:
     return (
         f"{title}: {evaluation.n_errors} of {len(evaluation.codes)} samples wrong, "
         f"error {evaluation.error:.1%} (95% interval {low:.1%} to {high:.1%}).\n"
-        "To name the most frequent class always would err in "
+        "Always predicting the most frequent class has an error of "
         f"{evaluation.chance_error:.1%}.\n\n{confusion_words(evaluation)}"
     )
 

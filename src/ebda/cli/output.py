@@ -1,4 +1,4 @@
-"""What commands write: tables by the ending of the file, whole or not at all."""
+"""What commands put out: tables in the format of the file's ending, and JSON."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _parquet(frame: Any) -> bytes:
 
 
 def _packed(write: Callable[[Any], bytes]) -> Callable[[Any], bytes]:
-    # Without a time in it the same table gives the same bytes.
+    # Without a time stamp the same table gives the same bytes.
     return lambda frame: gzip.compress(write(frame), mtime=0)
 
 
@@ -49,7 +49,7 @@ WRITERS: dict[str, Callable[[Any], bytes]] = {
 
 
 def writer_for(path: Path | None) -> Callable[[Any], bytes]:
-    """How a table is written to a file of this name; CSV where there is none.
+    """The writer for the ending of a file; CSV if there is no file.
 
     >>> writer_for(Path("out.xlsx"))
     Traceback (most recent call last):
@@ -83,7 +83,7 @@ def put_json(record: Mapping[str, Any]) -> None:
 
 
 def plain(value: Any) -> Any:
-    """What JSON knows: no NumPy, and null for what is not a number.
+    """As JSON can hold it: without NumPy's types, and null for what is not finite.
 
     >>> plain({"a": np.float64(1.5), "b": np.array([1.0, np.nan]), 3: (np.int64(1),)})
     {'a': 1.5, 'b': [1.0, None], '3': [1]}

@@ -22,7 +22,7 @@ HELP = "classify new samples with a model file"
 DESCRIPTION = (
     "Classifies the samples of a file with a model that ebda fit has written. Features "
     "are found by name, in any order; those that the model does not know are ignored. "
-    "The logarithm is taken if it was for the fit."
+    "Logarithms are taken if they were for the fit."
 )
 
 
@@ -41,11 +41,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--missing",
         choices=["error", "zero-weight"],
         default="error",
-        help="features or values that are not there: an error (default), or given no "
-        "weight: the mean of the class means stands in, where a feature speaks for no "
-        "class",
+        help="features or values that are missing: an error (default), or given no "
+        "weight: they are replaced by the mean of the class means, at which a feature "
+        "favours no class",
     )
-    shared.add_saying(parser)
+    shared.add_printing(parser)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -133,7 +133,7 @@ def read_for(
 
 
 def feature_names(model: Any) -> list[str] | None:
-    """Names of the features, where the model has any."""
+    """Names of the features, if the model has any."""
     names = getattr(model, "feature_names_in_", None)
     return None if names is None else [str(name) for name in names]
 
@@ -149,10 +149,10 @@ def _names_by_order(model: Any, table: Table) -> list[str]:
 
 
 def neutral_values(model: Any) -> FloatArray:
-    """For each feature the value at which it speaks for no class.
+    """For each feature the value at which it favours no class.
 
-    The rule weighs a feature by its distance to the mean of the class means (the
-    midpoint of two), which the intercept holds: at this value it adds nothing.
+    The score depends on a feature through its distance to the mean of the class means
+    (for two classes, the midpoint): at this value the feature adds nothing.
     """
     middle: FloatArray = np.asarray(model.moments_.means).mean(axis=0)
     return middle
@@ -165,13 +165,13 @@ def remarks(table: Table, match: Match) -> list[str]:
         lines.append(f"The values are {table.transformation}, as for the fit.")
     if match.n_extra:
         lines.append(
-            f"{counted(match.n_extra, 'feature')} that the model does not know ignored."
+            f"{counted(match.n_extra, 'feature')} unknown to the model, and ignored."
         )
     if match.missing:
         lines.append(
-            f"{counted(len(match.missing), 'feature')} of the model not there, and "
-            f"without weight: {quoted(match.missing, 5)}."
+            f"{counted(len(match.missing), 'feature')} of the model missing, and given "
+            f"no weight: {quoted(match.missing, 5)}."
         )
     if match.n_filled:
-        lines.append(f"{counted(match.n_filled, 'missing value')} left without weight.")
+        lines.append(f"{counted(match.n_filled, 'missing value')} given no weight.")
     return lines

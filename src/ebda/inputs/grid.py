@@ -25,7 +25,7 @@ class Known:
     target : str, optional
         Name of the column or row of labels.
     features : frozenset of str, optional
-        Features that are looked for.
+        Names of the features that are wanted.
     samples : sequence of str
         Names of samples, from a file of labels.
     drop : collection of str
@@ -93,7 +93,7 @@ def make_grid(
     bad = np.zeros(cells.values.shape, dtype=np.bool_)
     for j, at in cells.bad.items():
         bad[at, j] = True
-    # A column of text first: beside it, a row of text has no number at all.
+    # Columns of text first: in the other columns, a row of text has no number at all.
     read = ~np.isnan(cells.values)
     text = bad.sum(axis=0) > read.sum(axis=0)
     text &= np.array([not _is_looked_for(name, known) for name in columns], np.bool_)

@@ -16,7 +16,8 @@ from ebda.inputs.cells import is_label
 from ebda.inputs.formats import find_format, load_table, names_of
 from ebda.listing import counted, quoted
 
-# More classes than this share of the samples are measurements or names.
+# If there are more classes than this share of the samples, the labels are taken for
+# measurements or names.
 _MOST_CLASSES = 0.5
 
 
@@ -97,13 +98,13 @@ class LabelFile:
         for name, value in zip(map(str, columns[ids]), columns[place], strict=True):
             if label.setdefault(name, value) != value:
                 raise ValueError(
-                    f"{self.path}: the sample {name!r} is there twice, with the labels "
+                    f"{self.path}: the sample {name!r} occurs twice, with the labels "
                     f"{label[name]!r} and {value!r}"
                 )
         unused = len(set(label) - known)
         words = f"column {names[place]!r} of {self.path.name}"
         if unused:
-            words += f", which has {counted(unused, 'sample')} more"
+            words += f", which has {counted(unused, 'further sample')}"
         return Labels([label.get(name) for name in samples], names[place], words)
 
     def _in_order(self, place: int, n: int, why: str) -> Labels:
@@ -126,8 +127,8 @@ class LabelFile:
         if len(others) == 1:
             return others[0]
         raise ValueError(
-            f"{self.path} has several columns; say with --target which has the labels: "
-            f"{quoted([self.names[j] for j in others], 6)}"
+            f"{self.path} has several columns; say with --target which holds the "
+            f"labels: {quoted([self.names[j] for j in others], 6)}"
         )
 
 
@@ -173,9 +174,9 @@ def _unknown(source: str, target: str, names: Iterable[str]) -> str:
 
 
 def as_classes(cells: Sequence[Any], source: str) -> npt.NDArray[Any]:
-    """Labels as an array: integers where all are, else text.
+    """Labels as an array: of integers if all are whole numbers, else of text.
 
-    Labels that are numbers are classes by their value: 1, "1" and 1.0 are the same.
+    Numbers are compared by value: 1, "1" and 1.0 are the same class.
 
     Examples
     --------
@@ -195,7 +196,7 @@ def as_classes(cells: Sequence[Any], source: str) -> npt.NDArray[Any]:
     if different > max(2, _MOST_CLASSES * len(values)):
         raise ValueError(
             f"{source}: the labels are {different} different numbers such as "
-            f"{text[0]}: measurements and no classes; make classes of them first"
+            f"{text[0]}, which look like measurements; group them into classes first"
         )
     return np.array(text, dtype=np.str_)
 
@@ -208,7 +209,7 @@ def labelled(cells: Sequence[Any]) -> npt.NDArray[np.bool_]:
 def align(
     y: npt.NDArray[Any], classes: npt.NDArray[Any], samples: Any, source: str
 ) -> npt.NDArray[Any]:
-    """Labels of other samples in the type of known classes.
+    """Labels of other samples as the classes of a model, whatever their type.
 
     Examples
     --------

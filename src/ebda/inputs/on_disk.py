@@ -22,10 +22,10 @@ from ebda.sizes import sizes
 
 
 class OnDisk(Table):
-    """A table whose X is a store on disk."""
+    """A table whose X stays on disk."""
 
     def fingerprint(self) -> str:
-        """A number for the file, which is too large to be read for that."""
+        """A hash of size and time of the file, which is too large to be read for it."""
         facts = [path.stat() for path in _files(Path(self.source))]
         told = [(fact.st_size, fact.st_mtime_ns) for fact in facts]
         return hashlib.sha256(repr((self.source, told)).encode()).hexdigest()
@@ -38,7 +38,7 @@ def _files(path: Path) -> list[Path]:
 
 
 def is_large(path: Path) -> bool:
-    """Whether a store can be read in blocks, and had better be."""
+    """Whether a file can be read in blocks, and is too large for the memory."""
     if not path.exists() or find_format(path).open is None:
         return False
     try:
@@ -56,7 +56,7 @@ def open_table(
     layer: str | None = None,
     drop: Iterable[str] = (),
 ) -> Table:
-    """Open a store, with the labels of its samples.
+    """Open a file to be read in blocks, with the labels of its samples.
 
     Parameters
     ----------
@@ -65,8 +65,8 @@ def open_table(
     target : str, optional
         Column of the labels.
     labels : Path, optional
-        A second file with the labels, matched by name, or by order where the store
-        has no names.
+        A second file with the labels, matched by name, or by order if the data have
+        no names.
     layer : str, optional
         Of AnnData, instead of X.
     drop : iterable of str
@@ -107,7 +107,7 @@ def open_table(
         found.name,
         target=taken.name,
         labels_from=taken.words,
-        evidence="as data are that are read in blocks",
+        evidence="as all data that are read in blocks",
         notes=("read in blocks, not into memory",),
         candidates=opened.candidates,
     )

@@ -52,7 +52,7 @@ def read(
     labels : path, optional
         A second file with the labels, matched by the names of the samples.
     impute : {None, "median"}
-        What stands in for missing values: the median of the feature. None makes them
+        How missing values are filled: by the median of the feature. None makes them
         an error.
     log : bool
         Whether to take ``sign(x) log(1 + |x|)``.
@@ -61,13 +61,13 @@ def read(
     drop : iterable of str
         Columns, rows or features to leave out.
     duplicates : {"error", "number"}
-        What is done about two features of one name: "number" makes them name, name.1
-        and so on, as R does.
+        What is done about features with the same name: "number" makes them name,
+        name.1 and so on, as R does.
     features : sequence of str, optional
-        The features that matter, which also tell the orientation; others are left
+        The features that are wanted, which also tell the orientation; others are left
         out where that saves work.
     keep_missing : bool
-        Whether missing values stay NaN, to be filled by who knows with what.
+        Whether missing values stay NaN, to be filled later.
 
     Returns
     -------
@@ -122,7 +122,7 @@ def _running(n: int) -> Names:
 
 
 def _prepared(block: Block, known: Known, duplicates: str, source: str) -> Block:
-    """With features that have names, each its own, and without those to leave out."""
+    """With unique names of features, and without the features to leave out."""
     n, p = block.values.shape
     features = _running(p) if block.features is None else block.features
     if block.samples is not None:
@@ -137,7 +137,7 @@ def _prepared(block: Block, known: Known, duplicates: str, source: str) -> Block
             what = "feature of the model"
         raise ValueError(
             f"{source}: there is no {what}, with samples in {block.orientation} "
-            f"({block.evidence}); is that the wrong way round? --orient says it"
+            f"({block.evidence}); if that is the wrong way round, say so with --orient"
         )
     return replace(block, features=features)
 
@@ -162,7 +162,7 @@ def _table(block: Block, path: Path, found: Format) -> Table:
 
 
 def _with_labels(table: Table, labels: Labels) -> Table:
-    """Labels for the samples that have one; the others are left out, and named."""
+    """With labels; samples without one are left out, and listed in a note."""
     has = labelled(labels.cells)
     if not has.any():
         raise ValueError(f"{table.source}: no sample has a label in {labels.words}")
@@ -204,7 +204,9 @@ def _transformed(
         done.append(f"{counted(len(rows), 'missing value')} replaced by the median")
     constant = values.constant_features(X)
     if constant:
-        notes.append(f"{counted(constant, 'feature')} constant, which say nothing")
+        notes.append(
+            f"{counted(constant, 'feature', 'are')} constant, which says nothing about the classes"
+        )
     if hint:
         notes.append(f"hint: {hint}")
     return replace(

@@ -1,4 +1,4 @@
-"""Data as the classifier takes them, with what was understood on the way."""
+"""A table as the classifier takes it, with how the file was understood."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Table:
     Parameters
     ----------
     X : ndarray or CSR array of shape (n_samples, n_features)
-        Values, after the transformation.
+        Values, after `transformation`.
     y : ndarray of shape (n_samples,), optional
-        Labels: int64 where all are whole numbers, else text.
+        Labels: int64 if all are whole numbers, else text.
     sample_names, feature_names : ndarray of str
         Names; running numbers where the file has none.
     source : str
@@ -37,17 +37,17 @@ class Table:
     target : str, optional
         Name of the labels.
     labels_from : str
-        Where they are from, in words.
+        Where the labels are from, in words.
     transformation : str
-        What was done to the values; "none" where nothing was.
+        What was done to the values; "none" if nothing was.
     evidence : str
         Why the orientation is what it is.
     notes : tuple of str
-        What else was understood, left out or looks suspicious.
+        What else was found, left out, or looks suspicious.
     candidates : tuple of str
         What could have served as labels.
     n_ignored : int
-        Features that nobody asked for, and that were not read.
+        Number of features that were not asked for, and not read.
     absent_is_zero : bool
         Whether a feature that the file does not have is zero.
     """
@@ -87,7 +87,7 @@ class Table:
         return dict(zip(classes.tolist(), counts.tolist(), strict=True))
 
     def preview(self) -> str:
-        """What was understood, in words: a line for each thing."""
+        """How the file was understood, in words."""
         kind = "sparse, " if sparse.issparse(self.X) else ""
         lines = [
             f"{self.source} ({kind}{self.format})",
@@ -104,7 +104,7 @@ class Table:
         return "\n".join(lines)
 
     def fingerprint(self) -> str:
-        """A number that is the same for the same samples, features and values."""
+        """A hash of the features and the values."""
         digest = hashlib.sha256("\0".join(self.feature_names.tolist()).encode())
         parts: tuple[Any, ...] = (self.X,)
         if sparse.issparse(self.X):

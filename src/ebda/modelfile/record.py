@@ -36,7 +36,7 @@ class Record:
     evaluation : Evaluation, optional
         Its cross-validated predictions.
     data : dict, optional
-        What was said about the training data and the command.
+        Facts about the training data and the command.
     written_by : str
         Version of ebda that wrote the file.
     """
@@ -53,14 +53,14 @@ def save(
     evaluation: Evaluation | None = None,
     data: dict[str, Any] | None = None,
 ) -> None:
-    """Write a fitted model to a file, which is there whole or not at all.
+    """Write a fitted model to a file, completely or not at all.
 
     Parameters
     ----------
     model : EBClassifier, NormalMeans or a baseline
         Fitted. Samples that ``partial_fit`` keeps are not saved.
     path : str or path
-        The file; by custom it ends in ``.ebda``. A file that is there is replaced.
+        The file, by convention with the ending ``.ebda``. An older one is replaced.
     evaluation : Evaluation, optional
         Cross-validated predictions, to be kept with the model.
     data : dict, optional
@@ -70,13 +70,13 @@ def save(
     Raises
     ------
     TypeError
-        For a model or a parameter that a file cannot hold, such as a prior of one's
-        own; for data that JSON cannot hold.
+        For a model or a parameter that a file cannot hold, such as a custom prior;
+        for data that JSON cannot hold.
 
     Warns
     -----
     UserWarning
-        Where ``random_state`` is a generator: the loaded model has None.
+        If ``random_state`` is a generator: the loaded model has None.
 
     Examples
     --------
