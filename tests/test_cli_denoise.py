@@ -130,3 +130,19 @@ def test_a_failed_write_leaves_the_old_file(
     assert main(["denoise", "t.csv", "--estimate", "z", "--out", "out.csv"]) == 1
     assert Path("out.csv").read_text() == "old"
     assert sorted(p.name for p in tmp_path.iterdir()) == ["out.csv", "t.csv"]
+
+
+def test_special_files_are_written_to(
+    tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("z\n1\n-4\n")
+    arguments = ["denoise", str(path), "--estimate", "z", "--quiet"]
+    assert main(arguments) == 0
+    expected = capfdbinary.readouterr().out
+    assert main([*arguments, "--out", "/dev/stdout"]) == 0
+    assert capfdbinary.readouterr().out == expected
+    assert main([*arguments, "--out", "/dev/null"]) == 0
+    assert main([*arguments, "--out", "/dev/full"]) == 1
+    assert b"No space left" in capfdbinary.readouterr().err
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["t.csv"]

@@ -24,7 +24,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TextIO
 
 _O_BINARY = getattr(os, "O_BINARY", 0)
 _DRAFT = re.compile(r"\.ebda-[0-9a-f]{16}\.tmp")
@@ -59,7 +59,7 @@ def check(path: Path) -> None:
     found = _status(path)
     if found is not None and stat.S_ISDIR(found.st_mode):
         raise IsADirectoryError(f"cannot write {path}: this is a folder; name a file")
-    if found is not None and not stat.S_ISREG(found.st_mode):
+    if found is not None and _is_special(found):
         if not os.access(path, os.W_OK):
             raise PermissionError(f"cannot write {path}: permission denied")
         return
@@ -76,6 +76,16 @@ def check(path: Path) -> None:
         raise PermissionError(
             f"cannot write {path}: the folder {folder} may not be written to"
         )
+
+
+def is_special(path: Path) -> bool:
+    """Whether a path is a device, a pipe or the process's own output.
+
+    >>> is_special(Path("/dev/null")), is_special(Path("table.csv"))
+    (True, False)
+    """
+    found = _status(path)
+    return found is not None and _is_special(found)
 
 
 def write(path: Path, content: str | bytes) -> None:
@@ -128,8 +138,8 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     check(path)
     found = _status(path)
     target = Path(os.path.realpath(path))
-    if found is not None and (special := _open_special(path, found)) is not None:
-        with os.fdopen(special, "wb") as stream:
+    if found is not None and _is_special(found):
+        with os.fdopen(_open_special(path, found), "wb") as stream:
             yield stream
         return
     _sweep(target.parent)
@@ -165,17 +175,26 @@ def _status(path: Path) -> os.stat_result | None:
         raise type(error)(f"cannot write {path}: {error.strerror}") from None
 
 
-def _open_special(path: Path, found: os.stat_result) -> int | None:
-    """A descriptor of what must not be replaced; None for a regular file."""
+def _own_stream(found: os.stat_result) -> TextIO | None:
+    """Standard output or error of this process, if it goes there."""
     for stream in filter(None, (sys.__stdout__, sys.__stderr__)):
         with suppress(ValueError, OSError):  # it is closed
             if os.path.samestat(found, os.fstat(stream.fileno())):
-                # The same descriptor, so that what was and will be printed is kept.
-                stream.flush()
-                return os.dup(stream.fileno())
-    if stat.S_ISREG(found.st_mode):
-        return None
-    return os.open(path, os.O_WRONLY | _O_BINARY)
+                return stream
+    return None
+
+
+def _is_special(found: os.stat_result) -> bool:
+    return not stat.S_ISREG(found.st_mode) or _own_stream(found) is not None
+
+
+def _open_special(path: Path, found: os.stat_result) -> int:
+    stream = _own_stream(found)
+    if stream is None:
+        return os.open(path, os.O_WRONLY | _O_BINARY)
+    # The same descriptor, so that what was printed and will be is kept.
+    stream.flush()
+    return os.dup(stream.fileno())
 
 
 def _sweep(folder: Path) -> None:

@@ -61,6 +61,8 @@ def writer_for(path: Path | None) -> Callable[[Any], bytes]:
     for ending, write in WRITERS.items():
         if path.name.lower().endswith(ending):
             return write
+    if files.is_special(path):
+        return _csv
     raise ValueError(f"--out {path}: the ending is none of {', '.join(WRITERS)}")
 
 

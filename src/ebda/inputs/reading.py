@@ -205,7 +205,8 @@ def _transformed(
     constant = values.constant_features(X)
     if constant:
         notes.append(
-            f"{counted(constant, 'feature', 'are')} constant, which says nothing about the classes"
+            f"{counted(constant, 'feature', 'are')} constant, which says nothing about "
+            "the classes"
         )
     if hint:
         notes.append(f"hint: {hint}")
