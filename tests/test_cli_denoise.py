@@ -10,7 +10,7 @@ import pytest
 
 from ebda import NormalMeans
 from ebda.cli import main
-from ebda.cli.output import WRITERS, write_whole
+from ebda.cli.output import WRITERS
 from ebda.rule.ranking import tail_average
 
 DESEQ2 = Path(__file__).parent / "data" / "deseq2.csv"
@@ -119,16 +119,30 @@ def test_input_at_fault(
 def test_a_failed_write_leaves_the_old_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = tmp_path / "out.csv"
-    path.write_text("old")
+    monkeypatch.chdir(tmp_path)
+    Path("t.csv").write_text("z\n1\n-4\n")
+    Path("out.csv").write_text("old")
 
-    def full(self: Path, content: bytes) -> int:
-        with self.open("wb") as stream:
-            stream.write(content[:2])
+    def full(descriptor: int) -> None:
         raise OSError("No space left on device")
 
-    monkeypatch.setattr(Path, "write_bytes", full)
-    with pytest.raises(OSError, match="No space"):
-        write_whole(path, b"new content")
-    assert path.read_text() == "old"
-    assert [p.name for p in tmp_path.iterdir()] == ["out.csv"]
+    monkeypatch.setattr("os.fsync", full)
+    assert main(["denoise", "t.csv", "--estimate", "z", "--out", "out.csv"]) == 1
+    assert Path("out.csv").read_text() == "old"
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["out.csv", "t.csv"]
+
+
+def test_special_files_are_written_to(
+    tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("z\n1\n-4\n")
+    arguments = ["denoise", str(path), "--estimate", "z", "--quiet"]
+    assert main(arguments) == 0
+    expected = capfdbinary.readouterr().out
+    assert main([*arguments, "--out", "/dev/stdout"]) == 0
+    assert capfdbinary.readouterr().out == expected
+    assert main([*arguments, "--out", "/dev/null"]) == 0
+    assert main([*arguments, "--out", "/dev/full"]) == 1
+    assert b"No space left" in capfdbinary.readouterr().err
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["t.csv"]

@@ -238,6 +238,13 @@ TABLE = "id,a,b,type\ns1,1,2,u\ns2,3,5,u\ns3,5,6,v\ns4,2,9,v\n"
         (TABLE, ["--target", "tipe"], "did you mean 'type'?"),
         (TABLE, ["--target", "type", "--model", "no/m"], "there is no folder no"),
         (TABLE, ["--target", "type", "--report", "."], "this is a folder"),
+        (
+            TABLE,
+            ["--target", "type", "--model", "m" * 256],
+            "--model: cannot write mmm",
+        ),
+        (TABLE, ["--target", "type", "--report", "r" * 256], "too long; shorten it"),
+        (TABLE, ["--target", "type", "--model", "data.csv/m"], "csv is not a folder"),
         (TABLE, ["--target", "type", "--test", "no.csv"], "no.csv: there is no such"),
         (TABLE.replace("6", ""), ["--target", "type"], "sample 's3', feature 'b'"),
     ],

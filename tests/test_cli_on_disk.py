@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import anndata
@@ -12,8 +11,10 @@ import pytest
 import zarr
 
 import ebda
+from ebda import sizes
 from ebda.cli import main
-from ebda.inputs import on_disk
+from ebda.inputs import on_disk, read
+from ebda.inputs.formats import find_format
 
 N, P = 48, 400
 
@@ -82,22 +83,21 @@ def test_the_model_is_that_of_memory(
 def test_large_data_are_read_in_blocks_unasked(
     folder: Path,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     h5ad = str(folder / "x.h5ad")
     assert main(["fit", h5ad, "--target", "state", "--cv", "0"]) == 0
     assert "in blocks" not in capsys.readouterr().out
-    monkeypatch.setattr(on_disk, "_SHARE", 1e-12)
     model = str(tmp_path / "m.ebda")
-    assert main(["fit", h5ad, "--target", "state", "--model", model]) == 0
+    with sizes.override(on_disk_percent=0):
+        assert main(["fit", h5ad, "--target", "state", "--model", model]) == 0
+        # Text cannot be read in blocks, however large it is.
+        assert not on_disk.is_large(folder / "y.csv")
     said = capsys.readouterr().out
     assert "read in blocks, not into memory" in said
     assert "The error is not known" in said
     record = ebda.load_record(model)
     assert record.data["fitted_to"] == record.data["evaluated_on"]
-    # Text cannot be read in blocks, however large it is.
-    assert not on_disk.is_large(folder / "y.csv")
 
 
 def test_a_system_that_does_not_tell_its_memory(
@@ -131,10 +131,10 @@ def test_a_layer_of_anndata(folder: Path, tmp_path: Path) -> None:
         ),
         (("group.zarr", "--labels", "y.csv"), "name the array in it, one of"),
         (("nothing.npy", "--target", "state"), "there is no such file"),
-        (("x.npy", "--labels", "y.csv", "--log"), "--log cannot be had"),
+        (("x.npy", "--labels", "y.csv", "--log"), "--log cannot be used"),
         (
             ("x.npy", "--labels", "y.csv", "--orient", "columns"),
-            "--orient columns cannot be had",
+            "--orient columns cannot be used",
         ),
     ],
 )
@@ -165,5 +165,9 @@ def test_every_sample_needs_a_label(
 
 
 def test_a_folder_without_parquet_is_no_store(tmp_path: Path) -> None:
-    kind: Callable[[Path], object] = on_disk._kind
-    assert kind(tmp_path) is None
+    with pytest.raises(ValueError, match="is a folder, and no Zarr store"):
+        on_disk.open_table(tmp_path, "type")
+    (tmp_path / "part.parquet").write_bytes(b"PAR1")
+    assert find_format(tmp_path).name == "Parquet files"
+    with pytest.raises(ValueError, match="can be read in blocks only: --on-disk"):
+        read(tmp_path)

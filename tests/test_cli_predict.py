@@ -98,7 +98,7 @@ def test_features_by_name_in_any_order(
         rtol=1e-12,
     )
     assert "30 samples: ill " in err
-    assert "3 features that the model does not know ignored." in err
+    assert "3 features unknown to the model, and ignored." in err
 
 
 def test_one_sample_whose_values_count(
@@ -145,8 +145,8 @@ def test_missing_features_are_named_or_have_no_weight(
     assert "--missing zero-weight" in err
     status, out, err = run(capsys, "predict", "model", path, "--missing", "zero-weight")
     assert status == 0
-    assert "2 features of the model not there, and without weight: 'g0', 'g5'." in err
-    assert "1 missing value left without weight." in err
+    assert "2 features of the model missing, and given no weight: 'g0', 'g5'." in err
+    assert "1 missing value given no weight." in err
     model = fitted()
     del model.feature_names_in_
     filled = X.copy()
@@ -280,7 +280,7 @@ def test_a_page_about_new_samples(
         capsys, "report", "m.ebda", path, "--target", "type", "--out", out, "--test"
     )
     assert status == 0
-    assert "1 feature that the model does not know ignored." in err
+    assert "1 feature unknown to the model, and ignored." in err
     model = fitted()
     del model.feature_names_in_
     assert pages[0][0][0] == out

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+import tomllib
 import zipfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,10 @@ import zarr
 from scipy import sparse
 from sklearn.datasets import dump_svmlight_file
 
+import ebda
+from ebda.cli import main
 from ebda.inputs import read
+from ebda.inputs.base import Block, Format, Opened, Package, Reading
 from ebda.inputs.formats import FORMATS, find_format
 from ebda.inputs.zarr_store import is_store
 
@@ -128,7 +133,7 @@ def test_repeated_genes_in_anndata(tmp_path: Path) -> None:
     made = annotated(X)
     made.var_names = ["a", "b", "a", "b", "c"]
     made.write_h5ad(path)
-    with pytest.raises(ValueError, match="2 feature names more than once: 'a', 'b'"):
+    with pytest.raises(ValueError, match=r"2 feature names occur .* once: 'a', 'b'"):
         read(path)
     table = read(path, target="type", duplicates="number")
     assert table.feature_names.tolist() == ["a", "b", "a.1", "b.1", "c"]
@@ -282,8 +287,7 @@ def test_an_excel_workbook_a_folder_and_nothing(tmp_path: Path) -> None:
 
 
 def test_the_registry_knows_each_format_once() -> None:
-    names = [form.name for form in FORMATS]
-    assert len(set(names)) == len(names)
+    assert [form.name for form in FORMATS.values()] == list(FORMATS)
     assert find_format(DATA / "genepattern.gct").name == "GCT"
     assert find_format(DATA / "excel_de.csv").name == "text"
 
@@ -310,3 +314,113 @@ def test_a_missing_package_is_said_with_its_extra(
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(ImportError, match=rf"pip install 'ebda\[{extra}\]'"):
         read(path)
+
+
+def test_the_extras_that_formats_need_exist() -> None:
+    path = Path(__file__).parent.parent / "pyproject.toml"
+    extras = tomllib.loads(path.read_text())["project"]["optional-dependencies"]
+    for form in FORMATS.values():
+        for package in form.packages:
+            requirements = extras[package.extra]
+            assert any(r.startswith(package.module) for r in requirements), form
+
+
+def test_each_format_can_do_something() -> None:
+    for form in FORMATS.values():
+        assert form.load or form.open or form.labels
+        assert form.line
+
+
+# --- a format is one object: a toy
+
+
+def load_toy(path: Path, how: Reading) -> Block:
+    """One sample per line: its class, then its values."""
+    lines = [line.split("~") for line in path.read_text().splitlines()[1:]]
+    values = np.array([line[1:] for line in lines], dtype=np.float64)
+    labels = [line[0] for line in lines]
+    return Block(values, annotations={"class": labels}, default_target="class")
+
+
+def open_toy(path: Path, how: Reading) -> Opened:
+    block = load_toy(path, how)
+    return Opened(block.values, lambda name: list(block.annotations[name]))
+
+
+TOY = Format(
+    "Toy",
+    "a toy",
+    lambda head, path: head.startswith(b"TOY~"),
+    endings=(".toy",),
+    load=load_toy,
+    open=open_toy,
+)
+
+
+@pytest.fixture
+def toy(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(0)
+    path = tmp_path / "data.txt"
+    lines = ["TOY~1"]
+    for i in range(20):
+        values = rng.normal(3.0 * (i % 2), 1, 30).round(3)
+        lines.append("~".join(["ab"[i % 2], *map(str, values)]))
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_a_new_format_is_one_entry(
+    toy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model, out = str(tmp_path / "m.ebda"), tmp_path / "out.csv"
+    with FORMATS.added(TOY):
+        assert main(["fit", str(toy), "--cv", "2", "--model", model]) == 0
+        printed = capsys.readouterr().out
+        assert "data.txt (Toy)" in printed
+        assert "classes         2 classes: a 10, b 10" in printed
+        assert main(["predict", model, str(toy), "--out", str(out)]) == 0
+        assert pl.read_csv(out)["predicted"].to_list() == 10 * ["a", "b"]
+        # Others are still told from it, although text has no mark of its own.
+        assert find_format(DATA / "excel_de.csv").name == "text"
+        assert find_format(DATA / "genepattern.gct").name == "GCT"
+        # By its ending too.
+        (tmp_path / "x.toy.gz").write_text("")
+        assert find_format(tmp_path / "x.toy.gz") is TOY
+    assert ebda.load_record(model).data["format"] == "Toy"
+    assert find_format(toy).name == "text"
+
+
+def test_a_new_format_is_read_in_blocks(
+    toy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with FORMATS.added(TOY):
+        command = ["fit", str(toy), "--target", "class", "--on-disk"]
+        assert main(command) == 0
+        assert "read in blocks" in capsys.readouterr().out
+
+
+def test_a_new_format_is_in_the_help(capsys: pytest.CaptureFixture[str]) -> None:
+    with FORMATS.added(TOY):
+        with pytest.raises(SystemExit):
+            main(["fit", "--help"])
+        assert "a Zarr store or a toy" in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_new_format_says_what_package_it_needs(toy: Path) -> None:
+    missing = Package("no_such_package", "toys", "reading toys")
+    with (
+        FORMATS.added(replace(TOY, packages=(missing,))),
+        pytest.raises(ImportError, match=r"pip install 'ebda\[toys\]'"),
+    ):
+        read(toy)
+
+
+def test_labels_in_order_may_have_a_format_of_their_own(toy: Path) -> None:
+    form = Format("Order", "labels", endings=(".order",), labels=lambda path: ["a"])
+    with FORMATS.added(TOY), FORMATS.added(form):
+        labels = toy.with_suffix(".order")
+        labels.write_text("")
+        with pytest.raises(ValueError, match="has 1 label, and the data 20 samples"):
+            read(toy, labels=labels)
+        with pytest.raises(ValueError, match="labels can be read for labels only"):
+            read(labels)

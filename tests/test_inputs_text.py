@@ -180,7 +180,7 @@ def test_text_and_running_numbers_are_left_out_and_said(tmp_path: Path) -> None:
     preview = table.preview()
     assert "left out 1 column of text: 'sex'" in preview
     assert "left out 1 column of running numbers: 'nr'" in preview
-    assert "1 feature constant" in preview
+    assert "1 feature is constant" in preview
     assert "the samples are named by the column 'id'" in preview
 
 
@@ -234,8 +234,8 @@ def test_the_guess_by_shape_and_the_word_of_the_user(tmp_path: Path) -> None:
         ("a,b\n1,2,3,4\n", {}, "header has 2 cells, and the line after it 4"),
         ("a,b,c,d\n1,2\n", {}, "header has 4 cells, and the line after it only 2"),
         ("id  a\ns1  1\ns2   2\n", {}, "aligned with several blanks"),
-        ("id,a,a\ns,1,2\nt,3,4\n", {}, "1 feature name more than once: 'a'"),
-        (",a,b\ns,1,2\ns,3,4\n", {}, "1 sample name more than once: 's'"),
+        ("id,a,a\ns,1,2\nt,3,4\n", {}, "1 feature name occurs more than once: 'a'"),
+        (",a,b\ns,1,2\ns,3,4\n", {}, "1 sample name occurs more than once: 's'"),
         (
             "id,a,b\ns,1,2\nt,3,<4\nu,5,6\n",
             {},
@@ -246,8 +246,12 @@ def test_the_guess_by_shape_and_the_word_of_the_user(tmp_path: Path) -> None:
             {},
             "3 of 6 values are missing: sample 't', ",
         ),
-        ("id,a,b\ns,1,\nt,3,\n", {"impute": "median"}, "1 feature without any value"),
-        ("id,a,b\ns,1,inf\nt,3,4\n", {}, "1 value infinite, the first in sample 's'"),
+        ("id,a,b\ns,1,\nt,3,\n", {"impute": "median"}, "1 feature has no value at all"),
+        (
+            "id,a,b\ns,1,inf\nt,3,4\n",
+            {},
+            "1 value is infinite, the first in sample 's'",
+        ),
         ("id,a,typ\ns,1,u\nt,3,v\n", {"target": "type"}, "did you mean 'typ'?"),
         ("id,a,Type\ns,1,u\nt,3,v\n", {"target": "type"}, "did you mean 'Type'?"),
         ("id,a\ns,1\nt,3\n", {"target": "group"}, "there are 'a'"),

@@ -57,7 +57,7 @@ def test_labels_are_matched_by_the_name_of_the_sample(
     assert table.X.tolist() == [[1, 2], [5, 7], [5, 8]]
     preview = table.preview()
     assert "left out 1 sample without a label: 's2'" in preview
-    assert "column 'type' of labels.csv, which has 1 sample more" in preview
+    assert "column 'type' of labels.csv, which has 1 further sample" in preview
     assert "the samples of the file of labels are in the first column" in preview
 
 
@@ -74,7 +74,7 @@ def test_labels_without_a_header(tmp_path: Path, data: Path) -> None:
         ("id,type\nx1,u\nx2,v\n", None, "no column has names of samples"),
         ("id,type,sex\ns1,u,m\ns2,v,f\n", None, "several columns; say with --target"),
         ("id,type,sex\ns1,u,m\ns2,v,f\n", "tipe", "did you mean 'type'?"),
-        ("id,type\ns1,u\ns2,v\ns1,v\n", None, "'s1' is there twice, with the labels"),
+        ("id,type\ns1,u\ns2,v\ns1,v\n", None, "'s1' occurs twice, with the labels"),
     ],
 )
 def test_labels_that_do_not_fit(

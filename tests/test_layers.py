@@ -14,7 +14,7 @@ ROOT = Path(ebda.__file__).parent
 # One layer per room, from the bottom up. A module may import its own room and those
 # above it in this list.
 LAYERS = [
-    {"typing", "sizes", "files", "registry", "storage"},
+    {"typing", "sizes", "files", "listing", "registry", "storage"},
     {"jobs"},
     {"kernels"},
     {"moments"},
@@ -41,6 +41,7 @@ STEPS = {
     "typing",
     "sizes",
     "files",
+    "listing",
     "registry",
     "storage",
     "jobs",

@@ -26,8 +26,8 @@ import ebda
 from ebda import EBClassifier, ModelFileError, NormalMeans
 from ebda.evaluation import cross_validate
 from ebda.modelfile import container
-from ebda.storage.arrays import Description, decode
 from ebda.modelfile.container import DIGEST_BYTES, ENVELOPE, MAGIC, MAX_HEADER, VERSION
+from ebda.storage.arrays import Description, decode
 from ebda.storage.errors import FormatError
 
 FIXTURE = Path(__file__).parent / "data" / "model-v1.ebda"
@@ -380,7 +380,7 @@ def test_places_and_names_that_cannot_be(tmp_path: Path) -> None:
     codes = ("evaluation", "fields", "codes")
     for value in (-1, 2, 2**62):
         raw = with_array(to(value), *codes, dtype="<i8")
-        refused(raw, tmp_path, "codes holds places that do not exist")
+        refused(raw, tmp_path, "codes holds indices out of range")
     twice = PAYLOAD.replace(b"gene 0gene 1", b"gene 1gene 1")
     refused(seal(HEADER, twice), tmp_path, "a name twice")
     unsorted = PAYLOAD.replace(b"ALLAML", b"AMLALL")

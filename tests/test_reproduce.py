@@ -236,3 +236,12 @@ def test_progress_on_a_terminal_is_a_bar(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(sys, "stderr", Terminal())
     assert list(progress(iter([1, 2]), 2)) == [1, 2]
     assert "2/2" in "".join(shown)
+
+
+def test_torn_lines_anywhere_are_left_out(tmp_path: Path) -> None:
+    record = {"table": "table6", "row": "study 3", "method": "FAIR", "repetition": 0}
+    whole = json.dumps(record)
+    path = tmp_path / "runs.jsonl"
+    for text in (f'{{"tab\n{whole}\n\n', f"{whole}\n{whole[:30]}", f"\0\0\n7\n{whole}"):
+        path.write_text(text)
+        assert read_runs(path) == [record]

@@ -16,6 +16,8 @@ from scipy.stats import binomtest
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
+from ebda.storage.fields import COUNT, Array, Labels
+from ebda.storage.objects import Schema, register
 from ebda.typing import FloatArray, IntArray
 
 
@@ -88,6 +90,20 @@ class Evaluation:
     def chance_error(self) -> float:
         """Error of always predicting the most frequent class."""
         return float(1 - np.bincount(self.codes).max() / len(self.codes))
+
+
+register(
+    Schema(
+        Evaluation,
+        {
+            "classes": Labels(),
+            "codes": Array(("n",), (), np.int64, below="k"),
+            "probabilities": Array(("n", "k"), ("zero or more", "at most 1")),
+            "n_folds": COUNT,
+        },
+        role="evaluation",
+    )
+)
 
 
 def cross_validate(

@@ -88,6 +88,9 @@ class Sizes:
         Bytes that samples may take up between steps, with a local scheduler of Dask.
     least_cluster_bytes : int
         Bytes that they may take up on a cluster, however full its memory is.
+    on_disk_percent : int
+        Files above this percentage of the free memory are read in blocks by ``ebda
+        fit``.
     """
 
     tile_elements: int = 1 << 19
@@ -122,6 +125,7 @@ class Sizes:
     piece_bytes: int = 1 << 24
     local_bytes: int = 1 << 28
     least_cluster_bytes: int = 1 << 26
+    on_disk_percent: int = 50
 
 
 sizes = Sizes()

@@ -10,11 +10,14 @@ import numpy.typing as npt
 from ebda.baselines.base import SampleClassifier
 from ebda.covariance import Diagonal
 from ebda.estimators import validation
+from ebda.estimators.linear_classifier import CLASS_PRIOR, SELECTED, linear_schema
 from ebda.moments.classwise import ClassMoments
 from ebda.moments.contrasts import Contrasts, class_contrasts
 from ebda.moments.variance import pooled
 from ebda.rule.linear_rule import LinearRule, linear_rule
 from ebda.sizes import sizes
+from ebda.storage.fields import COUNT, Array
+from ebda.storage.objects import register
 from ebda.typing import FloatArray, IntArray
 
 
@@ -120,3 +123,15 @@ def _criterion(
         if rest <= criterion[: rows.stop].max():
             return criterion[: rows.stop]
     return criterion
+
+
+register(
+    linear_schema(
+        FAIR,
+        class_prior_=CLASS_PRIOR,
+        selected_=SELECTED,
+        z_=Array(("p",)),
+        n_selected_=COUNT,
+        criterion_=Array(("s",)),
+    )
+)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ebda.estimators.moment_classifier import MomentClassifier
+from ebda.estimators.moment_classifier import MomentClassifier, moment_schema
 from ebda.moments.contrasts import Contrasts
 from ebda.priors.kernel import Kernel
+from ebda.storage.fields import SQUEEZED, Array
+from ebda.storage.objects import register
 from ebda.typing import FloatArray
 
 
@@ -58,3 +60,6 @@ class GreenshteinPark(MomentClassifier):
         eta = prior.posterior(contrasts.z).mean
         self.posterior_mean_ = eta[0] if len(eta) == 1 else eta
         return eta
+
+
+register(moment_schema(GreenshteinPark, posterior_mean_=Array(SQUEEZED)))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ebda.estimators.moment_classifier import MomentClassifier
+from ebda.estimators.moment_classifier import MomentClassifier, moment_schema
 from ebda.moments.contrasts import Contrasts
+from ebda.storage.objects import register
 from ebda.typing import FloatArray
 
 
@@ -42,3 +43,6 @@ class IndependenceRule(MomentClassifier):
 
     def _estimate(self, contrasts: Contrasts) -> FloatArray:
         return contrasts.z
+
+
+register(moment_schema(IndependenceRule))

@@ -18,8 +18,11 @@ from sklearn.model_selection import StratifiedKFold
 
 from ebda.baselines.base import SampleClassifier
 from ebda.estimators import validation
+from ebda.estimators.linear_classifier import SELECTED, linear_schema
 from ebda.moments.classwise import ClassMoments
 from ebda.rule.linear_rule import LinearRule
+from ebda.storage.fields import NUMBER, Array
+from ebda.storage.objects import register
 from ebda.typing import FloatArray, IntArray
 
 # Value of the column that stands in for the intercept: 1e-4 of the usual penalty.
@@ -157,3 +160,15 @@ def logistic_path(
             design, sign, pb="logreg", alphas=lambdas * n, tol=tol, max_iter=50
         )
     return coef[:-1], coef[-1] * _INTERCEPT_SCALE
+
+
+register(
+    linear_schema(
+        LassoLogistic,
+        selected_=SELECTED,
+        lambdas_=Array(("l",)),
+        deviances_=Array(("l",)),
+        deviance_se_=Array(("l",)),
+        lambda_=NUMBER,
+    )
+)

@@ -8,9 +8,12 @@ import numpy as np
 
 from ebda.baselines.base import SampleClassifier
 from ebda.estimators import validation
+from ebda.estimators.linear_classifier import CLASS_PRIOR, linear_schema
 from ebda.moments.classwise import ClassMoments
 from ebda.moments.contrasts import contrast_weights
 from ebda.rule.linear_rule import LinearRule
+from ebda.storage.fields import COUNT
+from ebda.storage.objects import register
 from ebda.typing import IntArray
 
 
@@ -63,3 +66,6 @@ class PseudoInverseLDA(SampleClassifier):
             log_prior = log_prior[1:] - log_prior[:1]
         self.rank_, self.class_prior_ = int(kept.sum()), prior
         return LinearRule(coef, log_prior - at_middle)
+
+
+register(linear_schema(PseudoInverseLDA, class_prior_=CLASS_PRIOR, rank_=COUNT))

@@ -9,8 +9,11 @@ from sklearn.neighbors import NearestCentroid
 
 from ebda.baselines.base import SampleClassifier
 from ebda.estimators import validation
+from ebda.estimators.linear_classifier import CLASS_PRIOR, SELECTED, linear_schema
 from ebda.moments.classwise import ClassMoments
 from ebda.rule.linear_rule import LinearRule
+from ebda.storage.fields import Array
+from ebda.storage.objects import register
 from ebda.typing import IntArray
 
 
@@ -72,3 +75,13 @@ class ShrunkenCentroids(SampleClassifier):
         self.centroids_[:, varies] = shrunken.centroids_
         self.selected_, self.class_prior_ = (weights != 0).any(axis=0), prior
         return LinearRule(weights, constant)
+
+
+register(
+    linear_schema(
+        ShrunkenCentroids,
+        class_prior_=CLASS_PRIOR,
+        selected_=SELECTED,
+        centroids_=Array(("k", "p")),
+    )
+)

@@ -1,4 +1,4 @@
-"""The ``ebda`` command: a module a subcommand."""
+"""The ``ebda`` command: one module per subcommand."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options.run(options)
         sys.stdout.flush()
     except BrokenPipeError:
-        # Who reads the output has had enough; Python must not complain on leaving.
+        # The reader has closed the pipe; Python must not complain about it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except KeyboardInterrupt:

@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from ebda.cli import options as shared
 from ebda.datasets import load_golub
 from ebda.estimators.classifier import EBClassifier
+from ebda.files import replacing
 
 HELP = "classify the embedded leukemia data and draw the fit"
 DESCRIPTION = (
@@ -39,6 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Fit, predict, print, draw."""
+    shared.check_writable("--out", options.out)
     golub = load_golub()
     train, test = golub.split == "train", golub.split == "test"
     print(
@@ -122,5 +125,6 @@ def draw(model: EBClassifier, path: Path) -> None:
         print(f"\nNo picture: {error}")
         return
     figure = plot_fit(model)
-    figure.savefig(path, dpi=150)
+    with replacing(path) as stream:
+        figure.savefig(stream, format=path.suffix[1:] or "png", dpi=150)
     print(f"\nPicture of the fit: {path.resolve()}")

@@ -14,10 +14,10 @@ import numpy.typing as npt
 from ebda.cli import options as shared
 from ebda.cli.output import put_table, writer_for
 from ebda.estimators.normal_means import NormalMeans
-from ebda.inputs.blocks import Sheet, counted, shown
+from ebda.inputs.base import Sheet
 from ebda.inputs.cells import numbers
-from ebda.inputs.formats import Reading, find_format
-from ebda.inputs.reading import load
+from ebda.inputs.formats import find_format, load_table, names_of
+from ebda.listing import counted, listed, quoted
 from ebda.priors import PRIORS
 from ebda.rule.ranking import tail_average
 from ebda.typing import FloatArray
@@ -33,9 +33,7 @@ DESCRIPTION = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the command."""
-    parser.add_argument(
-        "file", type=Path, metavar="FILE", help="CSV, TSV (also gzipped) or Parquet"
-    )
+    parser.add_argument("file", type=Path, metavar="FILE", help=names_of("is_table"))
     parser.add_argument(
         "--estimate", required=True, metavar="COL", help="column of the estimates"
     )
@@ -70,15 +68,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--prefix", default="", help="put before the names of the added columns"
     )
     parser.add_argument("--seed", type=int, default=0, metavar="S")
-    parser.add_argument(
-        "--quiet", action="store_true", help="say nothing but what is wrong"
-    )
+    parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
 
 
 def run(options: argparse.Namespace) -> None:
     """Read, denoise, write."""
     write = writer_for(options.out)
-    shared.check_folder("--out", options.out)
+    shared.check_writable("--out", options.out)
     sheet = _read(options.file)
     x = _numbers(sheet, options.estimate, options.file)
     scale = np.ones_like(x)
@@ -113,13 +109,12 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _read(path: Path) -> Sheet:
-    found = find_format(path)
-    sheet = load(path, found, Reading())
-    if not isinstance(sheet, Sheet):
-        raise ValueError(f"{path}: denoise takes a table, CSV, TSV or Parquet")
+    sheet = load_table(path, find_format(path))
+    if sheet is None:
+        raise ValueError(f"{path}: denoise takes a table: {names_of('is_table')}")
     twice = [name for name, n in Counter(sheet.names).items() if n > 1]
     if twice:
-        raise ValueError(f"{path}: more than one column is named {shown(twice)}")
+        raise ValueError(f"{path}: more than one column is named {quoted(twice)}")
     return sheet
 
 
@@ -127,15 +122,15 @@ def _numbers(sheet: Sheet, name: str, path: Path) -> FloatArray:
     """A column by name, as numbers."""
     if name not in sheet.names:
         raise ValueError(
-            f"{path}: there is no column {name!r}; there are {shown(sheet.names, 8)}"
+            f"{path}: there is no column {name!r}; there are {quoted(sheet.names, 8)}"
         )
     column = sheet.frame.columns[sheet.names.index(name)]
     cells = numbers(sheet.frame.select(column), sheet.decimal_comma)
     if cells.bad:
         row = int(cells.bad[0][0])
         raise ValueError(
-            f"{path}: {counted(len(cells.bad[0]), 'cell')} of column {name!r} no "
-            f"number, the first {sheet.frame[column][row]!r} in row {row + 1}"
+            f"{path}: column {name!r} has {counted(len(cells.bad[0]), 'cell')} without "
+            f"a number, the first {sheet.frame[column][row]!r} in row {row + 1}"
         )
     _refuse_rows(np.isinf(cells.values[:, 0]), path, name, "an estimate must be finite")
     return cells.values[:, 0]
@@ -146,11 +141,9 @@ def _refuse_rows(
 ) -> None:
     rows = np.flatnonzero(wrong)
     if len(rows):
-        first = ", ".join(str(row + 1) for row in rows[:3])
-        more = f" and {len(rows) - 3} more" if len(rows) > 3 else ""
         raise ValueError(
-            f"{path}: column {name!r} is missing or wrong in row {first}{more}; "
-            f"{advice}"
+            f"{path}: column {name!r} is missing or wrong in row "
+            f"{listed(rows + 1, 3)}; {advice}"
         )
 
 
@@ -168,11 +161,11 @@ def results(
         "lower": lower,
         "upper": upper,
     }
-    spread: dict[str, list[float | None]] = {}
+    in_rows: dict[str, list[float | None]] = {}
     for name, column in columns.items():
         found = iter(column.tolist())
-        spread[name] = [next(found) if here else None for here in there]
-    return spread
+        in_rows[name] = [next(found) if here else None for here in there]
+    return in_rows
 
 
 def _words(means: NormalMeans, options: argparse.Namespace) -> str:

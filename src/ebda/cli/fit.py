@@ -14,21 +14,22 @@ from ebda.cli import options as shared
 from ebda.cli.outcome import Fitted, about, record, words
 from ebda.cli.output import put_json
 from ebda.cli.progress import Watched, steps
-from ebda.covariance.base import COVARIANCES
+from ebda.covariance import COVARIANCES
 from ebda.estimators.classifier import EBClassifier
 from ebda.evaluation import cross_validate, evaluate
 from ebda.inputs import Table, match_features, read
-from ebda.inputs.blocks import shown
+from ebda.inputs.formats import names_of
 from ebda.inputs.labels import align
 from ebda.inputs.matching import by_name
 from ebda.inputs.on_disk import is_large, open_table
 from ebda.inputs.values import medians
+from ebda.listing import quoted
 from ebda.priors import PRIORS
 from ebda.rule.shrinkage import SHRINKAGES
 
 HELP = "fit a classifier to a file, with its cross-validated error"
 DESCRIPTION = (
-    "Reads a table of samples and features, says what it understood, estimates the "
+    "Reads a table of samples and features, says how it was understood, estimates the "
     "error by cross-validation, fits the classifier to all samples, and prints the "
     "error, the confusion table and the features that matter."
 )
@@ -39,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     shared.add_data(parser)
     shared.add_labels(parser)
     shared.add_reading(parser)
-    parser.add_argument("--model", type=Path, metavar="FILE", help="keep the model")
+    parser.add_argument("--model", type=Path, metavar="FILE", help="write the model")
     parser.add_argument(
         "--report", type=Path, metavar="FILE", help="write a page about it (HTML)"
     )
@@ -62,7 +63,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--covariance", choices=["auto", *COVARIANCES], default="auto")
     parser.add_argument("--seed", type=int, default=0, metavar="S")
     parser.add_argument(
-        "--jobs", type=int, metavar="N", help="threads; the result is the same"
+        "--jobs",
+        type=int,
+        metavar="N",
+        help="number of threads; the result does not depend on it",
     )
     parser.add_argument(
         "--top",
@@ -74,11 +78,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--on-disk",
         action="store_true",
-        help="read in blocks what does not fit in memory (AnnData, Parquet files, a "
-        "Zarr array, .npy), without cross-validation; done unasked where the data are "
-        "larger than half of the free memory",
+        help="read in blocks what does not fit in memory "
+        f"({names_of('open')}), without cross-validation; the default for data larger "
+        "than half of the free memory",
     )
-    shared.add_saying(parser)
+    shared.add_printing(parser)
 
 
 def _folds(text: str) -> int:
@@ -89,16 +93,16 @@ def _folds(text: str) -> int:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Read, preview, evaluate, fit, print, write."""
-    shared.check_folder("--model", options.model)
-    shared.check_folder("--report", options.report)
+    """Read, preview, evaluate, fit, write and print."""
+    shared.check_writable("--model", options.model)
+    shared.check_writable("--report", options.report)
     start = time.perf_counter()
     table = _read(options)
     if table.y is None:
+        known = quoted(table.candidates, 6)
         raise ValueError(
             f"{options.data}: say with --target which column or row has the labels, or "
-            "with --labels which file"
-            + (f"; text is in {shown(table.candidates, 6)}" if table.candidates else "")
+            "with --labels which file" + (f"; text is in {known}" if known else "")
         )
     _check_classes(table, options.cv)
     test = _read_test(options, table)
@@ -116,7 +120,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _read(options: argparse.Namespace) -> Table:
-    """The data in memory; or in blocks, where they are too large or it is asked for."""
+    """The data in memory; or in blocks, if they are too large or the user says so."""
     if not (options.on_disk or is_large(options.data)):
         return read(
             options.data,
@@ -139,9 +143,9 @@ def _read(options: argparse.Namespace) -> Table:
     if refused:
         raise ValueError(
             f"{options.data} is read in blocks, with samples in rows and values as "
-            f"they are: {', '.join(refused)} cannot be had"
+            f"they are: {', '.join(refused)} cannot be used"
         )
-    options.cv = 0  # folds would read the data once more each
+    options.cv = 0  # each fold would read the data once more
     return open_table(
         options.data, options.target, options.labels, options.layer, options.drop
     )
@@ -163,8 +167,9 @@ def _check_classes(table: Table, n_folds: int) -> None:
         )
     if single and n_folds:
         raise ValueError(
-            f"{table.source}: cross-validation needs two samples of each class, and of "
-            f"{shown(single)} there is one; leave it out, or go without with --cv 0"
+            f"{table.source}: cross-validation needs two samples of each class, and "
+            f"there is only one of {quoted(single)}; leave it out, or skip "
+            "cross-validation: --cv 0"
         )
 
 

@@ -1,4 +1,4 @@
-"""Options that several commands share: how data are read, and what is checked first."""
+"""Options that several commands share, and checks before they start."""
 
 from __future__ import annotations
 
@@ -6,24 +6,26 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from ebda import files
+from ebda.inputs.formats import names_of
 from ebda.inputs.names import DUPLICATES
 from ebda.inputs.orientation import ORIENTATIONS
-
-FORMATS = (
-    "CSV or TSV (also gzipped), Parquet, AnnData .h5ad, GCT, NumPy .npz, LIBSVM text "
-    "or a Zarr store; what it is, its content tells"
-)
 
 
 def add_data(parser: argparse.ArgumentParser) -> None:
     """The data, and how they lie in the file."""
-    parser.add_argument("data", type=Path, metavar="DATA", help=FORMATS)
+    parser.add_argument(
+        "data",
+        type=Path,
+        metavar="DATA",
+        help=f"{names_of('load')}; the format is recognised by the content",
+    )
     parser.add_argument(
         "--orient",
         choices=ORIENTATIONS,
         default="auto",
         help="where the samples are: in rows, or in columns as expression tables have "
-        "them (default: guessed, and said)",
+        "them (default: guessed, and reported)",
     )
     parser.add_argument(
         "--drop",
@@ -47,12 +49,12 @@ def add_labels(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="FILE",
         help="a second file with the labels, matched by the names of the samples: a "
-        "table, or GenePattern's .cls (by order)",
+        f"table, or {names_of('labels')}",
     )
 
 
 def add_reading(parser: argparse.ArgumentParser) -> None:
-    """What is done to the data of a fit, and again to what its model is given."""
+    """What is done to the data of a fit, and again to those of a prediction."""
     parser.add_argument(
         "--impute",
         choices=["median"],
@@ -73,20 +75,18 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_saying(parser: argparse.ArgumentParser) -> None:
-    """How much a command says."""
-    parser.add_argument(
-        "--quiet", action="store_true", help="say nothing but what is wrong"
-    )
+def add_printing(parser: argparse.ArgumentParser) -> None:
+    """How much a command prints."""
+    parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
     parser.add_argument(
         "--json",
         action="store_true",
-        help="print one JSON object to standard output, and nothing else there",
+        help="print one JSON object to standard output, and nothing else",
     )
 
 
 def remembered(data: dict[str, Any] | None) -> dict[str, Any]:
-    """How the data of a model were read, so that others are read the same way."""
+    """How the data of a model were read, for other data to be read the same way."""
     known = data or {}
     return {
         "log": bool(known.get("log", False)),
@@ -95,14 +95,14 @@ def remembered(data: dict[str, Any] | None) -> dict[str, Any]:
     }
 
 
-def check_folder(option: str, path: Path | None) -> None:
-    """Refuse a file in a folder that is not there, before hours of work are lost."""
+def check_writable(option: str, path: Path | None) -> None:
+    """Refuse a file that cannot be written, before hours of work are lost."""
     if path is None:
         return
-    if path.is_dir():
-        raise ValueError(f"{option} {path}: this is a folder; name a file")
-    if not path.resolve().parent.is_dir():
-        raise ValueError(f"{option} {path}: there is no folder {path.parent}; make it")
+    try:
+        files.check(path)
+    except OSError as error:
+        raise ValueError(f"{option}: {error}") from None
 
 
 def level(text: str) -> float:

@@ -1,4 +1,4 @@
-"""What a fit has given: for the model file, for machines and for people."""
+"""The outcome of a fit: for the model file, as JSON, and as text."""
 
 from __future__ import annotations
 
@@ -7,17 +7,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ebda import __version__
-from ebda.cli import summary
 from ebda.estimators.classifier import EBClassifier
 from ebda.evaluation import Evaluation
 from ebda.inputs import Table
-from ebda.inputs.blocks import counted
+from ebda.listing import counted
+from ebda.selection.weights import Selection
 
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """What a fit has given."""
+    """A fitted model with its errors."""
 
     model: EBClassifier
     cross_validated: Evaluation | None
@@ -26,12 +28,12 @@ class Fitted:
 
     @property
     def evaluation(self) -> Evaluation | None:
-        """The error that model file and report keep."""
+        """The error that the model file and the report show."""
         return self.cross_validated or self.tested
 
 
 def about(table: Table, judged: Table, options: argparse.Namespace) -> dict[str, Any]:
-    """What the model file keeps of the data, so that others are read the same way."""
+    """What the model file keeps of the data, for others to be read the same way."""
     return {
         "source": Path(table.source).name,
         "format": table.format,
@@ -60,7 +62,7 @@ def record(
     written: dict[str, Path],
     options: argparse.Namespace,
 ) -> dict[str, Any]:
-    """Everything that is printed, for machines."""
+    """Everything that is printed, as JSON."""
     model = fitted.model
     both = {"evaluation": fitted.cross_validated, "test": fitted.tested}
     return {
@@ -68,38 +70,156 @@ def record(
         "data": about(table, table, options),
         "classes": model.classes_,
         **{
-            name: None if found is None else summary.evaluation_record(found)
+            name: None if found is None else evaluation_record(found)
             for name, found in both.items()
         },
         "n_factors": model.n_factors_,
-        "selection": summary.selection_record(model.selection_),
-        "n_selected": summary.n_selected(model),
-        "top_features": summary.top_features(model, options.top),
+        "selection": selection_record(model.selection_),
+        "n_selected": n_selected(model),
+        "top_features": top_features(model, options.top),
         "seconds": fitted.seconds,
         "files": written,
     }
 
 
 def words(fitted: Fitted, written: dict[str, Path], options: argparse.Namespace) -> str:
-    """Everything that is printed, for people."""
+    """Everything that is printed, as text."""
     parts = []
     crossed, model = fitted.cross_validated, fitted.model
     if crossed is not None:
         title = f"Cross-validation in {crossed.n_folds} folds"
         if crossed.n_folds < options.cv:
             title += " (no more, because the rarest class has no more samples)"
-        parts.append(summary.evaluation_words(crossed, title))
+        parts.append(evaluation_words(crossed, title))
     if fitted.tested is not None:
         title = f"Test samples of {options.test}"
-        parts.append(summary.evaluation_words(fitted.tested, title))
+        parts.append(evaluation_words(fitted.tested, title))
     if fitted.evaluation is None:
-        parts.append("The error is not known: neither --cv nor --test.")
+        parts.append(
+            "The error is not known: there was no cross-validation and no --test."
+        )
     factors = counted(model.n_factors_, "common factor")
     parts += [
         f"{model.selection_.reason} {factors} within the classes.\n"
         f"{model.selection_.table()}",
-        summary.feature_words(model, options.top),
+        feature_words(model, options.top),
         "Time: " + ", ".join(f"{k} {v:.1f} s" for k, v in fitted.seconds.items()),
     ]
     parts += [f"Written: {path}" for path in written.values()]
     return "\n\n".join(parts)
+
+
+def evaluation_record(evaluation: Evaluation) -> dict[str, Any]:
+    """Error, interval and confusion table."""
+    low, high = evaluation.interval()
+    return {
+        "n_folds": evaluation.n_folds,
+        "n_samples": len(evaluation.codes),
+        "n_errors": evaluation.n_errors,
+        "error": evaluation.error,
+        "interval": [low, high],
+        "level": 0.95,
+        "chance_error": evaluation.chance_error,
+        "log_loss": evaluation.log_loss,
+        "classes": evaluation.classes,
+        "confusion": evaluation.confusion,
+    }
+
+
+def evaluation_words(evaluation: Evaluation, title: str) -> str:
+    """The error with its interval, and the confusion table below it."""
+    low, high = evaluation.interval()
+    return (
+        f"{title}: {evaluation.n_errors} of {len(evaluation.codes)} samples wrong, "
+        f"error {evaluation.error:.1%} (95% interval {low:.1%} to {high:.1%}).\n"
+        "Always predicting the most frequent class has an error of "
+        f"{evaluation.chance_error:.1%}.\n\n{confusion_words(evaluation)}"
+    )
+
+
+def confusion_words(evaluation: Evaluation) -> str:
+    """Samples by true and predicted class."""
+    labels = [str(label) for label in evaluation.classes.tolist()]
+    corner = "true \\ predicted"
+    first = max(len(corner), *map(len, labels))
+    lines = [f"  {corner:<{first}}" + "".join(f"  {label:>5}" for label in labels)]
+    for label, row in zip(labels, evaluation.confusion.tolist(), strict=True):
+        cells = (
+            f"  {n:>{max(5, len(head))}}" for n, head in zip(row, labels, strict=True)
+        )
+        lines.append(f"  {label:<{first}}" + "".join(cells))
+    return "\n".join(lines)
+
+
+def top_features(model: EBClassifier, top: int) -> list[dict[str, Any]]:
+    """The features with the strongest evidence, each with its strongest contrast."""
+    ranking = model.ranking_
+    names = ranking.names
+    rows = {
+        key: np.atleast_2d(getattr(ranking, key))
+        for key in ("z", "posterior_mean", "prob_zero", "lfsr", "q_value")
+    }
+    classes = model.classes_.tolist()
+    found = []
+    for j in ranking.order[:top].tolist():
+        k = int(np.argmin(rows["lfsr"][:, j]))
+        up = bool(rows["posterior_mean"][k, j] > 0)
+        if len(classes) == 2:
+            where = f"higher in {classes[int(up)]}"
+        else:
+            where = f"{'higher' if up else 'lower'} in {classes[k]}"
+        record: dict[str, Any] = {
+            "feature": str(j + 1) if names is None else str(names[j]),
+            "direction": where,
+        }
+        found.append(record | {key: float(row[k, j]) for key, row in rows.items()})
+    return found
+
+
+def n_selected(model: EBClassifier, level: float = 0.05) -> int:
+    """Features with a q-value of at most `level` in any contrast."""
+    chosen = np.atleast_2d(model.ranking_.selected(level)).any(axis=0)
+    return int(np.count_nonzero(chosen))
+
+
+def feature_words(model: EBClassifier, top: int) -> str:
+    """The top features as a table."""
+    rows = top_features(model, top)
+    wide = max((len(row["feature"]) for row in rows), default=0)
+    wide = min(max(wide, len("feature")), 40)
+    lines = [
+        f"{n_selected(model)} of {model.n_features_in_} features differ with a false "
+        f"discovery rate of 5%. The first {len(rows)}:",
+        f"  {'feature':<{wide}}        z   posterior mean   P(zero)   q-value",
+    ]
+    lines += [
+        f"  {_cut(row['feature'], wide):<{wide}}{row['z']:>9.2f}"
+        f"{row['posterior_mean']:>17.2f}{row['prob_zero']:>10.2g}"
+        f"{row['q_value']:>10.2g}  {row['direction']}"
+        for row in rows
+    ]
+    return "\n".join(lines)
+
+
+def _cut(name: str, wide: int) -> str:
+    return name if len(name) <= wide else f"{name[: wide - 3]}..."
+
+
+def selection_record(selection: Selection) -> list[dict[str, Any]]:
+    """What was compared, and its share in the rule."""
+    return [
+        {
+            "covariance": covariance,
+            "shrinkage": shrinkage,
+            "weight": weight,
+            "separation": separation,
+            "standard_error": error,
+        }
+        for (covariance, shrinkage), weight, separation, error in zip(
+            selection.candidates,
+            selection.weight,
+            selection.separation,
+            selection.error,
+            strict=True,
+        )
+    ]

@@ -1,4 +1,4 @@
-"""What commands write: tables by the ending of the file, whole or not at all."""
+"""What commands put out: tables in the format of the file's ending, and JSON."""
 
 from __future__ import annotations
 
@@ -6,16 +6,15 @@ import gzip
 import io
 import json
 import math
-import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ebda.inputs.extras import polars
+from ebda import files
+from ebda.inputs.base import POLARS
 
 
 def _csv(frame: Any) -> bytes:
@@ -35,7 +34,7 @@ def _parquet(frame: Any) -> bytes:
 
 
 def _packed(write: Callable[[Any], bytes]) -> Callable[[Any], bytes]:
-    # Without a time in it the same table gives the same bytes.
+    # Without a time stamp the same table gives the same bytes.
     return lambda frame: gzip.compress(write(frame), mtime=0)
 
 
@@ -50,7 +49,7 @@ WRITERS: dict[str, Callable[[Any], bytes]] = {
 
 
 def writer_for(path: Path | None) -> Callable[[Any], bytes]:
-    """How a table is written to a file of this name; CSV where there is none.
+    """The writer for the ending of a file; CSV if there is no file.
 
     >>> writer_for(Path("out.xlsx"))
     Traceback (most recent call last):
@@ -62,18 +61,9 @@ def writer_for(path: Path | None) -> Callable[[Any], bytes]:
     for ending, write in WRITERS.items():
         if path.name.lower().endswith(ending):
             return write
+    if files.is_special(path):
+        return _csv
     raise ValueError(f"--out {path}: the ending is none of {', '.join(WRITERS)}")
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that it is whole or not there: an old one stays until then."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        part.write_bytes(content)
-        part.replace(path)
-    finally:
-        with suppress(FileNotFoundError):
-            part.unlink()
 
 
 def put_table(
@@ -82,11 +72,11 @@ def put_table(
     write: Callable[[Any], bytes],
 ) -> None:
     """Write a table to a file, or to standard output."""
-    content = write(polars().DataFrame(dict(columns)))
+    content = write(POLARS.load().DataFrame(dict(columns)))
     if out is None:
         sys.stdout.write(content.decode())
     else:
-        write_whole(out, content)
+        files.write(out, content)
 
 
 def put_json(record: Mapping[str, Any]) -> None:
@@ -95,7 +85,7 @@ def put_json(record: Mapping[str, Any]) -> None:
 
 
 def plain(value: Any) -> Any:
-    """What JSON knows: no NumPy, and null for what is not a number.
+    """As JSON can hold it: without NumPy's types, and null for what is not finite.
 
     >>> plain({"a": np.float64(1.5), "b": np.array([1.0, np.nan]), 3: (np.int64(1),)})
     {'a': 1.5, 'b': [1.0, None], '3': [1]}

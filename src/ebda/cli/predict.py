@@ -14,15 +14,15 @@ import numpy as np
 from ebda.cli import options as shared
 from ebda.cli.output import put_json, put_table, writer_for
 from ebda.inputs import Match, Table, match_features, read
-from ebda.inputs.blocks import counted, shown
 from ebda.inputs.matching import by_name
+from ebda.listing import counted, quoted
 from ebda.typing import FloatArray
 
 HELP = "classify new samples with a model file"
 DESCRIPTION = (
     "Classifies the samples of a file with a model that ebda fit has written. Features "
     "are found by name, in any order; those that the model does not know are ignored. "
-    "The logarithm is taken if it was for the fit."
+    "Logarithms are taken if they were for the fit."
 )
 
 
@@ -41,11 +41,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--missing",
         choices=["error", "zero-weight"],
         default="error",
-        help="features or values that are not there: an error (default), or given no "
-        "weight: the mean of the class means stands in, where a feature speaks for no "
-        "class",
+        help="features or values that are missing: an error (default), or given no "
+        "weight: they are replaced by the mean of the class means, at which a feature "
+        "favours no class",
     )
-    shared.add_saying(parser)
+    shared.add_printing(parser)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -54,7 +54,7 @@ def run(options: argparse.Namespace) -> None:
 
     start = time.perf_counter()
     write = writer_for(options.out)
-    shared.check_folder("--out", options.out)
+    shared.check_writable("--out", options.out)
     record = modelfile.load_record(options.model)
     table, match = read_for(record.model, record.data, options)
     with by_name():
@@ -96,7 +96,7 @@ def run(options: argparse.Namespace) -> None:
     if not options.quiet:
         counts = Counter(str(label) for label in predicted.tolist())
         words = ", ".join(f"{label} {counts[label]}" for label in classes)
-        print(f"{table.n_samples} samples: {words}", file=sys.stderr)
+        print(f"{counted(table.n_samples, 'sample')}: {words}", file=sys.stderr)
         for line in remarks(table, match):
             print(line, file=sys.stderr)
         if options.out is not None:
@@ -133,7 +133,7 @@ def read_for(
 
 
 def feature_names(model: Any) -> list[str] | None:
-    """Names of the features, where the model has any."""
+    """Names of the features, if the model has any."""
     names = getattr(model, "feature_names_in_", None)
     return None if names is None else [str(name) for name in names]
 
@@ -149,10 +149,10 @@ def _names_by_order(model: Any, table: Table) -> list[str]:
 
 
 def neutral_values(model: Any) -> FloatArray:
-    """For each feature the value at which it speaks for no class.
+    """For each feature the value at which it favours no class.
 
-    The rule weighs a feature by its distance to the mean of the class means (the
-    midpoint of two), which the intercept holds: at this value it adds nothing.
+    The score depends on a feature through its distance to the mean of the class means
+    (for two classes, the midpoint): at this value the feature adds nothing.
     """
     middle: FloatArray = np.asarray(model.moments_.means).mean(axis=0)
     return middle
@@ -165,13 +165,13 @@ def remarks(table: Table, match: Match) -> list[str]:
         lines.append(f"The values are {table.transformation}, as for the fit.")
     if match.n_extra:
         lines.append(
-            f"{counted(match.n_extra, 'feature')} that the model does not know ignored."
+            f"{counted(match.n_extra, 'feature')} unknown to the model, and ignored."
         )
     if match.missing:
         lines.append(
-            f"{counted(len(match.missing), 'feature')} of the model not there, and "
-            f"without weight: {shown(match.missing, 5)}."
+            f"{counted(len(match.missing), 'feature')} of the model missing, and given "
+            f"no weight: {quoted(match.missing, 5)}."
         )
     if match.n_filled:
-        lines.append(f"{counted(match.n_filled, 'missing value')} left without weight.")
+        lines.append(f"{counted(match.n_filled, 'missing value')} given no weight.")
     return lines

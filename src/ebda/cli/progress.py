@@ -1,4 +1,4 @@
-"""How far a long command is: a bar on a terminal, plain lines elsewhere."""
+"""Progress of a long command: a bar on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SECONDS_BETWEEN_LINES = 30.0
 
 
 def progress(items: Iterable[Item], total: int) -> Iterator[Item]:
-    """Pass items on, and show on standard error how many and how long yet."""
+    """Yield the items, and show on standard error how many are done and left."""
     bar = _bar(total, "run")
     if bar is not None:
         with bar:
@@ -35,7 +35,7 @@ def progress(items: Iterable[Item], total: int) -> Iterator[Item]:
 
 @contextmanager
 def steps(total: int, quiet: bool = False) -> Iterator[Callable[[str], None]]:
-    """Give a function that is told each finished step of a known number of them.
+    """A function to be called with a name after each of a known number of steps.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def steps(total: int, quiet: bool = False) -> Iterator[Callable[[str], None]]:
 
 
 def _bar(total: int, unit: str) -> Any:
-    """A bar on a terminal, where tqdm is there to draw it; else None."""
+    """A bar on a terminal, if tqdm is installed; else None."""
     if not sys.stderr.isatty():
         return None
     try:
@@ -81,25 +81,25 @@ def _bar(total: int, unit: str) -> Any:
 
 
 class Watched(ClassifierMixin, BaseEstimator):
-    """A classifier that tells when it has been fitted: so one sees folds go by.
+    """A classifier that calls a function after each fit, to show progress over folds.
 
     Parameters
     ----------
     model : classifier
         Cloned and fitted.
-    told : callable
+    callback : callable
         Called after each fit.
     """
 
-    def __init__(self, model: Any, told: Callable[[], None]) -> None:
+    def __init__(self, model: Any, callback: Callable[[], None]) -> None:
         self.model = model
-        self.told = told
+        self.callback = callback
 
     def fit(self, X: Any, y: Any) -> Watched:
-        """Fit a clone, and tell."""
+        """Fit a clone, and call the function."""
         self.model_ = clone(self.model).fit(X, y)
         self.classes_ = self.model_.classes_
-        self.told()
+        self.callback()
         return self
 
     def predict(self, X: Any) -> Any:

@@ -47,9 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="the samples took no part in the fit: show the error on them",
     )
-    parser.add_argument(
-        "--quiet", action="store_true", help="say nothing but what is wrong"
-    )
+    parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
 
 
 def run(options: argparse.Namespace) -> None:
@@ -58,7 +56,7 @@ def run(options: argparse.Namespace) -> None:
     from ebda import report as page
 
     out = options.out or options.model.with_suffix(".html")
-    shared.check_folder("--out", out)
+    shared.check_writable("--out", out)
     record = modelfile.load_record(options.model)
     data = dict(record.data or {})
     if options.target is None and options.labels is None and not data.get("labels"):
@@ -98,11 +96,11 @@ class Shown:
 
 
 def honest(record: Any, data: dict[str, Any], table: Table, test: bool) -> Shown:
-    """The error that can be shown beside these samples.
+    """The error that can be shown with these samples.
 
-    Beside those that the kept error is about, that error. Others are a test only where
-    the user says that they took no part in the fit: of a part of the training data, or
-    of the same data with other digits, nobody else can know it.
+    With the samples that the saved error was estimated from, that error. Others are a
+    test only if the user says that they took no part in the fit: they may be a part of
+    the training data, or the same data with other digits.
     """
     samples = table.fingerprint()
     names: list[str] = table.sample_names.tolist()

@@ -11,6 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from ebda.cli.progress import progress
+from ebda.files import replacing, write
 from ebda.paper.runner import Key, carry_out, plan, read_runs
 from ebda.paper.studies import EXTRA, TABLES, Table, methods_of
 from ebda.paper.summary import Cell, summarise, to_csv, to_markdown
@@ -117,13 +118,6 @@ def _check_seed(out: Path, seed: int) -> None:
     write(path, f"{seed}\n")
 
 
-def write(path: Path, text: str) -> None:
-    """Write a file so that it is whole or not there."""
-    part = path.with_name(path.name + ".part")
-    part.write_text(text, encoding="utf-8")
-    part.replace(path)
-
-
 def environment(seed: int) -> str:
     """Versions and machine, as JSON."""
     packages = ("ebda", "numpy", "scipy", "scikit-learn", "joblib")
@@ -154,6 +148,10 @@ def draw(cells: list[Cell], out: Path) -> None:
         figure = Figure(figsize=(8, 4.5), layout="constrained")
         ErrorDisplay(errors).plot(figure.subplots())
         # Without a date and with fixed names the same results give the same bytes.
-        with mpl.rc_context({"svg.hashsalt": "ebda"}):
-            figure.savefig(out / "figure1.svg", metadata={"Date": None})
-        figure.savefig(out / "figure1.png", dpi=150)
+        with (
+            mpl.rc_context({"svg.hashsalt": "ebda"}),
+            replacing(out / "figure1.svg") as stream,
+        ):
+            figure.savefig(stream, format="svg", metadata={"Date": None})
+        with replacing(out / "figure1.png") as stream:
+            figure.savefig(stream, format="png", dpi=150)

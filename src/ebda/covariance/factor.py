@@ -39,9 +39,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import eigh
 
+from ebda.covariance import low_rank
 from ebda.covariance.base import Covariance, CovarianceEstimator, Decorrelated
 from ebda.covariance.diagonal import Diagonal
-from ebda.covariance import low_rank
 from ebda.data import Samples
 from ebda.kernels.threads import one_blas_thread
 from ebda.moments import ClassMoments, Contrasts

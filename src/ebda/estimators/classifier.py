@@ -15,7 +15,12 @@ from sklearn.utils import check_random_state
 
 from ebda.covariance import COVARIANCES
 from ebda.data import Samples
-from ebda.estimators.moment_classifier import MomentClassifier, Training, squeeze
+from ebda.estimators.moment_classifier import (
+    MomentClassifier,
+    Training,
+    moment_schema,
+    squeeze,
+)
 from ebda.kernels.threads import one_blas_thread
 from ebda.moments import VARIANCES, ClassMoments
 from ebda.priors import PriorEstimator, make_prior
@@ -32,6 +37,8 @@ from ebda.selection.candidates import (
     drop_redundant,
 )
 from ebda.selection.weights import Selection, combine, select
+from ebda.storage.fields import COUNT
+from ebda.storage.objects import Nested, register
 from ebda.typing import FloatArray
 
 
@@ -296,7 +303,6 @@ class EBClassifier(MomentClassifier):
         self.calibration_ = self.selection_.calibration
         shown = effects[reported]
         self.prior_estimator_ = shown.prior_estimator
-        self.prior_ = shown.prior_estimator.prior_
         self.posterior_ = shown.posterior
         self.z_ = squeeze(shown.z)
 
@@ -307,6 +313,14 @@ class EBClassifier(MomentClassifier):
         return posterior
 
     # What the rule may do without is computed when it is asked for, and kept there.
+
+    @property
+    def prior_(self) -> Prior:
+        """The estimated prior."""
+        if "prior_estimator_" not in vars(self):
+            raise AttributeError("fit first: there is no prior yet")
+        prior: Prior = self.prior_estimator_.prior_
+        return prior
 
     @property
     def posterior_mean_(self) -> FloatArray:
@@ -325,3 +339,15 @@ class EBClassifier(MomentClassifier):
         z = np.atleast_2d(self.z_)
         constant = self.contrasts_.constant
         return rank_features(z, posterior, constant, self._names())
+
+
+register(
+    moment_schema(
+        EBClassifier,
+        n_factors_=COUNT,
+        calibration_=Nested(("Calibration",)),
+        selection_=Nested(("Selection",)),
+        prior_estimator_=Nested("family"),
+        posterior_=Nested("posterior", values=("c", "p")),
+    )
+)

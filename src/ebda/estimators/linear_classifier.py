@@ -25,6 +25,8 @@ from ebda.data import Data, InMemory, as_data
 from ebda.estimators import validation
 from ebda.moments import ClassMoments, class_moments
 from ebda.selection.calibration import Calibration
+from ebda.storage.fields import POSITIVE, Array, Kind, Labels, Names, Scalar
+from ebda.storage.objects import Schema
 from ebda.typing import FloatArray
 
 _SPARSE = ["csr", "csc"]
@@ -251,3 +253,35 @@ def of_scores(
     from ebda.data.dask.arrays import map_rows
 
     return map_rows(function, score, width, dtype)
+
+
+# What a model file holds of most classifiers.
+CLASS_PRIOR = Array(("k",), POSITIVE)
+SELECTED = Array(("p",), (), np.bool_)
+
+
+def linear_schema(
+    model: type[LinearClassifier],
+    finish: Callable[[Any], None] | None = None,
+    **fields: Kind,
+) -> Schema:
+    """What a model file holds of a linear classifier.
+
+    Parameters
+    ----------
+    model : type
+        The class.
+    finish : callable, optional
+        Completes a model that was read.
+    **fields
+        Fitted attributes besides those that all of them have.
+    """
+    common: dict[str, Kind] = {
+        "classes_": Labels(),
+        "n_features_in_": Scalar((int,), least=1, dimension="p"),
+        "feature_names_in_": Names(),
+        "coef_": Array(("c", "p")),
+        "intercept_": Array(("c",)),
+    }
+    optional = frozenset({"feature_names_in_"})
+    return Schema(model, common | fields, optional, finish=finish, role="model")

@@ -21,11 +21,18 @@ from sklearn.utils.validation import column_or_1d
 from ebda.covariance import Diagonal
 from ebda.data import Data, InMemory, Samples
 from ebda.estimators import validation
-from ebda.estimators.linear_classifier import LinearClassifier
+from ebda.estimators.linear_classifier import (
+    CLASS_PRIOR,
+    SELECTED,
+    LinearClassifier,
+    linear_schema,
+)
 from ebda.kernels.rows import any_nonzero
 from ebda.kernels.threads import allow_threads
 from ebda.moments import VARIANCES, ClassMoments, Contrasts, class_contrasts
 from ebda.rule.linear_rule import LinearRule, linear_rule
+from ebda.storage.fields import COUNT, SQUEEZED, Array, Kind
+from ebda.storage.objects import Nested, Schema
 from ebda.typing import FloatArray, IntArray
 
 
@@ -275,3 +282,24 @@ class MomentClassifier(LinearClassifier):
 def squeeze(rows: FloatArray) -> FloatArray:
     """A vector for the one contrast of two classes."""
     return rows[0] if len(rows) == 1 else rows
+
+
+def moment_schema(model: type[MomentClassifier], **fields: Kind) -> Schema:
+    """What a model file holds of a classifier that is fitted to moments."""
+    return linear_schema(
+        model,
+        _finish,
+        class_prior_=CLASS_PRIOR,
+        selected_=SELECTED,
+        n_seen_=COUNT,
+        z_=Array(SQUEEZED),
+        moments_=Nested(("ClassMoments",)),
+        contrasts_=Nested(("Contrasts",)),
+        **fields,
+    )
+
+
+def _finish(model: MomentClassifier) -> None:
+    """As after `fit`: `partial_fit` goes on from the moments, without samples."""
+    model._check_parameters()
+    model.samples_ = None

@@ -11,7 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from ebda.priors import make_prior
 from ebda.priors.base import check_values
-from ebda.priors.posterior import Posterior
+from ebda.priors.posterior import Posterior, Prior
+from ebda.storage.fields import LIKELIHOOD
+from ebda.storage.objects import Nested, Schema, register
 from ebda.typing import FloatArray
 
 
@@ -93,9 +95,16 @@ class NormalMeans(BaseEstimator):
         posterior = prior.posterior(values, errors)
         log_likelihood = float(np.sum(prior.logpdf(values, errors)))
         # Nothing is set before all is done: a fit that fails changes nothing.
-        self.prior_estimator_, self.prior_ = estimator, prior
+        self.prior_estimator_ = estimator
         self.posterior_, self.log_likelihood_ = posterior, log_likelihood
         return self
+
+    @property
+    def prior_(self) -> Prior:
+        if "prior_estimator_" not in self.__dict__:
+            raise AttributeError("fit first: NormalMeans has no prior yet")
+        prior: Prior = self.prior_estimator_.prior_
+        return prior
 
     @property
     def posterior_mean_(self) -> FloatArray:
@@ -149,3 +158,16 @@ class NormalMeans(BaseEstimator):
         tags.input_tags.one_d_array = True
         tags.input_tags.two_d_array = False
         return tags
+
+
+register(
+    Schema(
+        NormalMeans,
+        {
+            "prior_estimator_": Nested("family"),
+            "posterior_": Nested("posterior"),
+            "log_likelihood_": LIKELIHOOD,
+        },
+        role="model",
+    )
+)

@@ -15,6 +15,7 @@ from sklearn.utils.validation import column_or_1d, validate_data
 
 from ebda.data import Data, InMemory, NonFiniteError
 from ebda.kernels.extremes import squares_are_sound
+from ebda.listing import listed
 from ebda.moments import ClassMoments
 from ebda.typing import FloatArray
 
@@ -119,9 +120,8 @@ def _refuse_duplicates(columns: Any) -> None:
     counts = Counter(columns)
     twice = [f"{str(name)!r} ({n} times)" for name, n in counts.items() if n > 1]
     raise ValueError(
-        f"X has duplicated feature names: {', '.join(twice[:_SHOWN])}"
-        + (f" and {len(twice) - _SHOWN} more" if len(twice) > _SHOWN else "")
-        + "; rename them, or give the values alone (X.to_numpy())"
+        f"X has duplicated feature names: {listed(twice)}; "
+        "rename them, or give the values alone (X.to_numpy())"
     )
 
 
@@ -181,13 +181,12 @@ def describe_columns(
     columns: npt.NDArray[np.intp], names: npt.NDArray[Any] | None
 ) -> str:
     """Columns by number, and by name where they have one."""
-    shown = [
-        f"{j}" if names is None else f"{j} ({str(names[j])!r})"
-        for j in columns[:_SHOWN]
-    ]
-    more = len(columns) - len(shown)
+
+    def described(j: int) -> str:
+        return f"{j}" if names is None else f"{j} ({str(names[j])!r})"
+
     noun = "column" if len(columns) == 1 else "columns"
-    return f"{noun} {', '.join(shown)}" + (f" and {more} more" if more else "")
+    return f"{noun} {listed(columns, form=described)}"
 
 
 def check_finite_moments(

@@ -1,4 +1,4 @@
-"""Files in: tables of samples and features, whatever program wrote them.
+"""Reading tables of samples and features, whichever program wrote them.
 
 `read` gives a `Table`; `match_features` finds the features of a model in it. Tables of
 text and Parquet are read with Polars (``ebda[cli]``), ``.h5ad`` with ``ebda[anndata]``,

@@ -1,4 +1,4 @@
-"""AnnData: ``.h5ad`` files and Zarr stores of annotated matrices."""
+"""AnnData: ``.h5ad`` files, and annotated matrices in Zarr stores."""
 
 from __future__ import annotations
 
@@ -9,45 +9,86 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ebda.inputs.blocks import Block, shown
-from ebda.inputs.extras import need
+from ebda.inputs.base import Block, Format, Names, Opened, Package, Reading
+from ebda.listing import quoted
+
+ANNDATA = Package("anndata", "anndata", "reading AnnData files")
 
 
-def load_h5ad(path: Path, layer: str | None = None) -> Block:
+def load(path: Path, how: Reading) -> Block:
     """Read an ``.h5ad`` file: X or a layer, with the columns of obs at its margin."""
-    anndata = need("anndata", "anndata", "reading .h5ad files")
+    anndata = ANNDATA.load()
     with warnings.catch_warnings():
         # Repeated names are refused later, with a message of our own.
         warnings.simplefilter("ignore")
-        return to_block(anndata.read_h5ad(path), path, layer)
+        return _to_block(anndata.read_h5ad(path), path, how.layer)
 
 
-def load_store(path: Path, layer: str | None = None) -> Block:
+def load_store(path: Path, how: Reading) -> Block:
     """Read a Zarr store that AnnData wrote."""
-    anndata = need("anndata", "anndata", "reading AnnData stores")
+    anndata = ANNDATA.load()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return to_block(anndata.read_zarr(path), path, layer)
+        return _to_block(anndata.read_zarr(path), path, how.layer)
 
 
-def to_block(adata: Any, path: Path, layer: str | None) -> Block:
-    """A block from an AnnData object."""
+def open_h5ad(path: Path, how: Reading) -> Opened:
+    """Open an ``.h5ad`` file: X or a layer, with the columns of obs for labels."""
+    anndata = ANNDATA.load()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        adata = anndata.read_h5ad(path, backed="r")
+
+    def column(name: str) -> list[Any]:
+        if name not in adata.obs:
+            raise ValueError(
+                f"{path}: obs has no column {name!r}; there are "
+                f"{quoted(list(adata.obs), 6) or 'none'}"
+            )
+        cells: list[Any] = adata.obs[name].astype(object).tolist()
+        return cells
+
+    values = _values(adata, path, how.layer)
+    return Opened(values, column, *_names(adata), tuple(map(str, adata.obs)))
+
+
+def _values(adata: Any, path: Path, layer: str | None) -> Any:
+    """X, or a layer in its place."""
+    layers = quoted(list(adata.layers), 6) or "none"
     if layer is not None and layer not in adata.layers:
-        raise ValueError(
-            f"{path}: there is no layer {layer!r}; there are "
-            f"{shown(list(adata.layers), 6) or 'none'}"
-        )
+        raise ValueError(f"{path}: there is no layer {layer!r}; there are {layers}")
     values = adata.X if layer is None else adata.layers[layer]
     if values is None:
         raise ValueError(
-            f"{path}: there is no X; name a layer with --layer, there are "
-            f"{shown(list(adata.layers), 6) or 'none'}"
+            f"{path}: there is no X; name a layer with --layer, there are {layers}"
         )
-    return Block(
-        sparse.csr_array(values) if sparse.issparse(values) else np.asarray(values),
+    return values
+
+
+def _names(adata: Any) -> tuple[Names, Names]:
+    """Of samples and features."""
+    return (
         np.asarray(adata.obs_names).astype(np.str_),
         np.asarray(adata.var_names).astype(np.str_),
+    )
+
+
+def _to_block(adata: Any, path: Path, layer: str | None) -> Block:
+    values = _values(adata, path, layer)
+    return Block(
+        sparse.csr_array(values) if sparse.issparse(values) else np.asarray(values),
+        *_names(adata),
         {str(name): adata.obs[name].astype(object).tolist() for name in adata.obs},
         evidence="as AnnData has them",
         notes=() if layer is None else (f"values of the layer {layer!r}",),
     )
+
+
+FORMAT = Format(
+    "AnnData",
+    "AnnData .h5ad",
+    lambda head, path: head.startswith(b"\x89HDF\r\n\x1a\n"),
+    packages=(ANNDATA,),
+    load=load,
+    open=open_h5ad,
+)

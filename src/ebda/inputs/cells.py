@@ -1,4 +1,4 @@
-"""From cells to numbers: what is a number, what is missing, what is neither."""
+"""From cells to numbers: which are numbers, which are missing, which are neither."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ebda.inputs.extras import polars
+from ebda.inputs.base import POLARS
 from ebda.typing import FloatArray
 
-# How people write that there is no number.
+# Ways to write that a value is missing.
 _WORDS = (
     "",
     "na",
@@ -28,20 +28,20 @@ _WORDS = (
 )
 _SPREADSHEET = ("#n/a", "#value!", "#div/0!", "#num!", "#ref!", "#name?")
 MISSING = frozenset(_WORDS + _SPREADSHEET)
-# Missing labels: less, because "none" or "-" may well be a class.
+# The same for labels; fewer, because "none" or "-" may well be a class.
 NO_LABEL = frozenset(["", "na", "n/a", "nan", "<na>", "null"])
 
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Numbers of a table and the cells that are none.
+    """Numbers of a table, and the cells that hold something else.
 
     Parameters
     ----------
     values : ndarray of shape (n_rows, n_columns)
         Numbers; NaN where there is none.
     bad : dict of int to ndarray of int
-        By column, the rows that hold something else than a number.
+        By column, the rows that hold something other than a number.
     """
 
     values: FloatArray
@@ -60,7 +60,7 @@ def numbers(frame: Any, decimal_comma: bool = False) -> Cells:
     >>> cells.bad
     {1: array([1])}
     """
-    pl = polars()
+    pl = POLARS.load()
     if decimal_comma:
         text = pl.selectors.string()
         frame = frame.with_columns(text.str.replace(",", ".", literal=True))
@@ -70,8 +70,8 @@ def numbers(frame: Any, decimal_comma: bool = False) -> Cells:
     values = parsed.to_numpy(writable=True)
     bad: dict[int, npt.NDArray[np.intp]] = {}
     for j in np.flatnonzero(after > before).tolist():
-        # Blanks around a number, and the many words for a missing one, are rare:
-        # only the columns that have them are looked at again.
+        # Blanks around a number, and the other ways to write a missing one, are rare:
+        # only the columns that have them are parsed again.
         again, wrong = _second_look(frame.to_series(j))
         values[:, j] = again
         if len(wrong):
@@ -80,7 +80,7 @@ def numbers(frame: Any, decimal_comma: bool = False) -> Cells:
 
 
 def _second_look(series: Any) -> tuple[FloatArray, npt.NDArray[np.intp]]:
-    pl = polars()
+    pl = POLARS.load()
     cells = series.str.strip_chars()
     parsed = cells.cast(pl.Float64, strict=False)
     unread = parsed.is_null() & cells.is_not_null()

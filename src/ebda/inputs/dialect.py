@@ -1,4 +1,4 @@
-"""How a text file is written: encoding, separator, decimal sign, where data begin."""
+"""How a text file is written: encoding, separator, decimal sign, first line of data."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Dialect:
     start : int
         Byte at which the line after it begins.
     width : int
-        Cells in that line; one more than in the header where R has written row names.
+        Cells in that line; one more than in the header if R wrote row names.
     quotes : bool
         Whether quotes hold a cell together.
     """
@@ -143,7 +143,7 @@ def _after_comments(data: bytes) -> int:
 
 
 def _separator(text: str, path: Path) -> str:
-    """The sign that cuts the first lines into the same number of cells, and most."""
+    """The separator that cuts the first lines into equally many cells, and the most."""
     best, most = "", 1.0
     for separator in SEPARATORS:
         widths = [len(row) for row in islice(cut(text, separator), _LINES) if row]
@@ -197,8 +197,8 @@ def _header_bytes(text: str, separator: str) -> int:
     reader = cut(text, separator)
     next(reader)
     lines: int = reader.line_num
-    spread = islice(io.StringIO(text, newline=""), lines)
-    return sum(len(line.encode()) for line in spread)
+    header = islice(io.StringIO(text, newline=""), lines)
+    return sum(len(line.encode()) for line in header)
 
 
 def _has_decimal_comma(body: str, separator: str) -> bool:

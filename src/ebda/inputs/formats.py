@@ -1,25 +1,43 @@
 """Which format a file has: its content says so, and its ending where content cannot.
 
-`FORMATS` is the registry. To add a format, write a module with a function that makes a
-block or a sheet of a file, and name it here with what it is known by.
+`FORMATS` is the registry. To add a format, write a module with a
+:class:`~ebda.inputs.base.Format`, and name it here.
 """
 
 from __future__ import annotations
 
 import codecs
-import re
 import zlib
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
-from ebda.inputs import annotated, gct, libsvm, npz, parquet, text, zarr_store
-from ebda.inputs.blocks import Block, Sheet
-
-_HEAD = 1 << 16
-_SVM_LINE = re.compile(
-    rb"\s*[-+]?\d[\d.eE+-]*(,[-+\d.]+)*\s+(qid:\d+\s+)?\d+:[-+]?[\d.]"
+from ebda.inputs import (
+    annotated,
+    arrays,
+    genepattern,
+    libsvm,
+    parquet,
+    text,
+    zarr_store,
 )
+from ebda.inputs.base import Block, Format, Reading, Sheet
+from ebda.listing import alternatives
+from ebda.registry import Registry
+
+# In the order in which people are told of them.
+FORMATS = Registry(
+    "format",
+    text.FORMAT,
+    parquet.FORMAT,
+    parquet.FOLDER,
+    annotated.FORMAT,
+    genepattern.GCT,
+    genepattern.CLS,
+    arrays.ARCHIVE,
+    arrays.ARRAY,
+    libsvm.FORMAT,
+    zarr_store.FORMAT,
+)
+_HEAD = 1 << 16
 # What is often given, cannot be read, and what to do instead.
 _OTHERS = {
     b"\xd0\xcf\x11\xe0": "an Excel workbook: save the sheet as CSV",
@@ -33,73 +51,13 @@ _OTHERS = {
 }
 
 
-@dataclass(frozen=True)
-class Reading:
-    """What readers may need to know beside the path."""
+def names_of(ability: str) -> str:
+    """The formats that have an ability, in words.
 
-    orient: str = "auto"
-    layer: str | None = None
-
-
-@dataclass(frozen=True)
-class Format:
-    """A format of files.
-
-    Parameters
-    ----------
-    name : str
-        For people.
-    fits : callable
-        Whether a file has it, from its first bytes (unpacked) and its path.
-    load : callable
-        Reads it.
+    >>> names_of("is_table")
+    'CSV or TSV (also gzipped) or Parquet'
     """
-
-    name: str
-    fits: Callable[[bytes, Path], bool]
-    load: Callable[[Path, Reading], Block | Sheet]
-
-
-def _is_archive(head: bytes, path: Path) -> bool:
-    return head.startswith(b"PK\x03\x04") and b".npy" in head[:512]
-
-
-# The first that fits is taken; text has no mark of its own, and comes last.
-FORMATS = (
-    Format(
-        "Zarr",
-        lambda head, path: zarr_store.is_store(path),
-        lambda path, how: zarr_store.load(path, how.orient, how.layer),
-    ),
-    Format(
-        "Parquet",
-        lambda head, path: head.startswith(b"PAR1"),
-        lambda path, how: parquet.load(path),
-    ),
-    Format(
-        "AnnData",
-        lambda head, path: head.startswith(b"\x89HDF\r\n\x1a\n"),
-        lambda path, how: annotated.load_h5ad(path, how.layer),
-    ),
-    Format("NumPy archive", _is_archive, lambda path, how: npz.load(path, how.orient)),
-    Format(
-        "GCT",
-        lambda head, path: head.startswith((b"#1.2", b"#1.3")) or _ends(path, ".gct"),
-        lambda path, how: gct.load(path),
-    ),
-    Format(
-        "LIBSVM",
-        lambda head, path: (
-            bool(_SVM_LINE.match(head)) or _ends(path, ".svm", ".libsvm", ".svmlight")
-        ),
-        lambda path, how: libsvm.load(path),
-    ),
-    Format(
-        "text",
-        lambda head, path: path.is_file() and _is_text(head),
-        lambda path, how: text.load(path),
-    ),
-)
+    return alternatives([f.line for f in FORMATS.values() if getattr(f, ability)])
 
 
 def find_format(path: Path) -> Format:
@@ -117,12 +75,50 @@ def find_format(path: Path) -> Format:
     if not path.exists():
         raise FileNotFoundError(f"{path}: there is no such file")
     head = b"" if path.is_dir() else _head(path)
-    for form in FORMATS:
-        if form.fits(head, path):
+    unreadable = next((w for mark, w in _OTHERS.items() if head.startswith(mark)), None)
+    for form in sorted(FORMATS.values(), key=lambda form: form.is_fallback):
+        if form.is_fallback and unreadable is not None:
+            raise ValueError(f"{path}: this is {unreadable}")
+        if form.is_format_of(head, path):
             return form
     if path.is_dir():
         raise ValueError(f"{path} is a folder, and no Zarr store")
-    raise ValueError(f"{path}: {_unreadable(head)}")
+    if head.startswith(b"PK\x03\x04") and b"[Content_Types]" in head:
+        raise ValueError(f"{path}: this is an Excel workbook: save the sheet as CSV")
+    raise ValueError(
+        f"{path}: the content has none of the formats that can be read "
+        f"({names_of('load')})"
+    )
+
+
+def load(path: Path, found: Format, how: Reading) -> Block | Sheet:
+    """Read a file into memory; the error names the file where its reader fails."""
+    if found.load is None:
+        way_out = " in blocks only: --on-disk" if found.open else " for labels only"
+        raise ValueError(f"{path}: {found.line} can be read{way_out}")
+    for package in found.packages:
+        package.load()
+    try:
+        return found.load(path, how)
+    except (ImportError, MemoryError):
+        raise
+    except Exception as error:
+        # Readers of other packages raise all kinds of errors on a damaged file.
+        words = str(error).strip().split("\n", 1)[0]
+        if words.startswith(str(path)):
+            raise ValueError(words) from None
+        raise ValueError(
+            f"{path} cannot be read as {found.name}: {words or type(error).__name__}"
+        ) from error
+
+
+def load_table(path: Path, found: Format) -> Sheet | None:
+    """A file as a sheet; None where its format does not hold one."""
+    if not found.is_table:
+        return None
+    sheet = load(path, found, Reading())
+    assert isinstance(sheet, Sheet)
+    return sheet
 
 
 def _head(path: Path) -> bytes:
@@ -137,23 +133,3 @@ def _head(path: Path) -> bytes:
                 f"{path}: the gzip file is damaged ({error}); copy it once more"
             ) from None
     return head.removeprefix(codecs.BOM_UTF8)
-
-
-def _ends(path: Path, *endings: str) -> bool:
-    return path.name.lower().removesuffix(".gz").endswith(endings)
-
-
-def _is_text(head: bytes) -> bool:
-    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return True
-    return b"\0" not in head and not head.startswith(tuple(_OTHERS))
-
-
-def _unreadable(head: bytes) -> str:
-    if head.startswith(b"PK\x03\x04") and b"[Content_Types]" in head:
-        return "this is an Excel workbook: save the sheet as CSV"
-    for mark, words in _OTHERS.items():
-        if head.startswith(mark):
-            return f"this is {words}"
-    known = ", ".join(form.name for form in FORMATS)
-    return f"the content has none of the formats that can be read ({known})"

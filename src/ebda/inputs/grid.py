@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ebda.inputs.blocks import Annotation, Sheet, counted
+from ebda.inputs.base import POLARS, Annotation, Sheet
 from ebda.inputs.cells import Cells, numbers
-from ebda.inputs.extras import polars
+from ebda.listing import counted, listed
 from ebda.typing import FloatArray
 
 
@@ -25,7 +25,7 @@ class Known:
     target : str, optional
         Name of the column or row of labels.
     features : frozenset of str, optional
-        Features that are looked for.
+        Names of the features that are wanted.
     samples : sequence of str
         Names of samples, from a file of labels.
     drop : collection of str
@@ -80,7 +80,7 @@ def make_grid(
 ) -> Grid:
     """Numbers of some rows and columns, without those that are text."""
     series = sheet.frame.get_columns()
-    frame = polars().DataFrame([series[j] for j in places])
+    frame = POLARS.load().DataFrame([series[j] for j in places])
     if not wanted.all():
         frame = frame.filter(wanted)
     rows = [name for name, keep in zip(ids, wanted, strict=True) if keep]
@@ -93,7 +93,7 @@ def make_grid(
     bad = np.zeros(cells.values.shape, dtype=np.bool_)
     for j, at in cells.bad.items():
         bad[at, j] = True
-    # A column of text first: beside it, a row of text has no number at all.
+    # Columns of text first: in the other columns, a row of text has no number at all.
     read = ~np.isnan(cells.values)
     text = bad.sum(axis=0) > read.sum(axis=0)
     text &= np.array([not _is_looked_for(name, known) for name in columns], np.bool_)
@@ -132,13 +132,14 @@ def _refuse(
 ) -> None:
     """Name the first cells that should be numbers."""
     where = np.argwhere(bad)
-    first = "; ".join(
-        f"{frame.row(int(i))[j]!r} in row {rows[i]!r}, column {columns[j]!r}"
-        for i, j in where[:3].tolist()
-    )
-    more = f" and {len(where) - 3} more" if len(where) > 3 else ""
+
+    def described(place: Any) -> str:
+        i, j = place.tolist()
+        return f"{frame.row(i)[j]!r} in row {rows[i]!r}, column {columns[j]!r}"
+
     raise ValueError(
         f"{source}: {counted(len(where), 'cell')} should be a number and "
-        f"{'is' if len(where) == 1 else 'are'} not: {first}{more}; correct them, or "
+        f"{'is' if len(where) == 1 else 'are'} not: "
+        f"{listed(where, 3, described, '; ')}; correct them, or "
         "leave the row or column out with --drop NAME"
     )

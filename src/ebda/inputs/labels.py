@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ebda.inputs import formats
-from ebda.inputs.blocks import Block, Sheet, counted, shown
+from ebda.inputs.base import Block
 from ebda.inputs.cells import is_label
-from ebda.inputs.cls import read_cls
+from ebda.inputs.formats import find_format, load_table, names_of
+from ebda.listing import counted, quoted
 
-# More classes than this share of the samples are measurements or names.
+# If there are more classes than this share of the samples, the labels are taken for
+# measurements or names.
 _MOST_CLASSES = 0.5
 
 
@@ -89,7 +90,7 @@ class LabelFile:
         if not found[ids]:
             raise ValueError(
                 f"{self.path}: no column has names of samples of the data, which are "
-                f"{shown(list(samples))}; the first column has {shown(columns[0])}"
+                f"{quoted(list(samples))}; the first column has {quoted(columns[0])}"
             )
         whole = LabelFile(self.path, names, columns)
         place = whole._target(target, without=ids)
@@ -97,13 +98,13 @@ class LabelFile:
         for name, value in zip(map(str, columns[ids]), columns[place], strict=True):
             if label.setdefault(name, value) != value:
                 raise ValueError(
-                    f"{self.path}: the sample {name!r} is there twice, with the labels "
+                    f"{self.path}: the sample {name!r} occurs twice, with the labels "
                     f"{label[name]!r} and {value!r}"
                 )
         unused = len(set(label) - known)
         words = f"column {names[place]!r} of {self.path.name}"
         if unused:
-            words += f", which has {counted(unused, 'sample')} more"
+            words += f", which has {counted(unused, 'further sample')}"
         return Labels([label.get(name) for name in samples], names[place], words)
 
     def _in_order(self, place: int, n: int, why: str) -> Labels:
@@ -126,21 +127,21 @@ class LabelFile:
         if len(others) == 1:
             return others[0]
         raise ValueError(
-            f"{self.path} has several columns; say with --target which has the labels: "
-            f"{shown([self.names[j] for j in others], 6)}"
+            f"{self.path} has several columns; say with --target which holds the "
+            f"labels: {quoted([self.names[j] for j in others], 6)}"
         )
 
 
 def load_labels(path: Path) -> LabelFile:
-    """Read a file of labels: a table with names of samples, or GenePattern's CLS."""
-    if path.name.lower().endswith(".cls"):
-        return LabelFile(path, ["class"], [read_cls(path)], by_order=True)
-    found = formats.find_format(path)
-    sheet = found.load(path, formats.Reading())
-    if not isinstance(sheet, Sheet):
+    """Read a file of labels: a table with names of samples, or labels in order."""
+    found = find_format(path)
+    if found.labels is not None:
+        return LabelFile(path, ["class"], [found.labels(path)], by_order=True)
+    sheet = load_table(path, found)
+    if sheet is None:
         raise ValueError(
-            f"{path}: labels are read from a table (CSV, TSV, Parquet) or a .cls file, "
-            f"not from {found.name}"
+            f"{path}: labels are read from a table, not from {found.name}: give "
+            f"{names_of('is_table')}, or {names_of('labels')}"
         )
     columns = [sheet.column(j) for j in range(len(sheet.names))]
     stripped = [[c.strip() if c else c for c in column] for column in columns]
@@ -168,14 +169,14 @@ def _unknown(source: str, target: str, names: Iterable[str]) -> str:
     near = difflib.get_close_matches(target, known, n=3, cutoff=0.6)
     by_case = [name for name in known if name.lower() == target.lower()]
     hint = by_case or near
-    words = f"did you mean {shown(hint)}?" if hint else f"there are {shown(known, 6)}"
+    words = f"did you mean {quoted(hint)}?" if hint else f"there are {quoted(known, 6)}"
     return f"{source}: nothing is named {target!r} to take the labels from; {words}"
 
 
 def as_classes(cells: Sequence[Any], source: str) -> npt.NDArray[Any]:
-    """Labels as an array: integers where all are, else text.
+    """Labels as an array: of integers if all are whole numbers, else of text.
 
-    Labels that are numbers are classes by their value: 1, "1" and 1.0 are the same.
+    Numbers are compared by value: 1, "1" and 1.0 are the same class.
 
     Examples
     --------
@@ -195,7 +196,7 @@ def as_classes(cells: Sequence[Any], source: str) -> npt.NDArray[Any]:
     if different > max(2, _MOST_CLASSES * len(values)):
         raise ValueError(
             f"{source}: the labels are {different} different numbers such as "
-            f"{text[0]}: measurements and no classes; make classes of them first"
+            f"{text[0]}, which look like measurements; group them into classes first"
         )
     return np.array(text, dtype=np.str_)
 
@@ -208,7 +209,7 @@ def labelled(cells: Sequence[Any]) -> npt.NDArray[np.bool_]:
 def align(
     y: npt.NDArray[Any], classes: npt.NDArray[Any], samples: Any, source: str
 ) -> npt.NDArray[Any]:
-    """Labels of other samples in the type of known classes.
+    """Labels of other samples as the classes of a model, whatever their type.
 
     Examples
     --------
@@ -220,6 +221,6 @@ def align(
         if str(label) not in known:
             raise ValueError(
                 f"{source}: the sample {str(sample)!r} has the class {str(label)!r}, "
-                f"which the model does not know; it knows {shown(list(known), 12)}"
+                f"which the model does not know; it knows {quoted(list(known), 12)}"
             )
     return np.array([known[str(label)] for label in y.tolist()], dtype=classes.dtype)

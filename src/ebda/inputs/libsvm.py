@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import io
+import re
 from pathlib import Path
 
 import numpy as np
 from scipy import sparse
 from sklearn.datasets import load_svmlight_file
 
-from ebda.inputs.blocks import Block
+from ebda.inputs.base import Block, Format, Reading
 from ebda.inputs.dialect import read_text
 
 TARGET = "label"
+_LINE = re.compile(rb"\s*[-+]?\d[\d.eE+-]*(,[-+\d.]+)*\s+(qid:\d+\s+)?\d+:[-+]?[\d.]")
 
 
-def load(path: Path) -> Block:
+def load(path: Path, how: Reading) -> Block:
     """Read a LIBSVM file. Features are named by their index, as it is written."""
     data, notes = read_text(path)
     try:
@@ -38,3 +40,12 @@ def load(path: Path) -> Block:
         absent_is_zero=True,
         notes=notes,
     )
+
+
+FORMAT = Format(
+    "LIBSVM",
+    "LIBSVM text",
+    lambda head, path: bool(_LINE.match(head)),
+    endings=(".svm", ".libsvm", ".svmlight"),
+    load=load,
+)

@@ -12,11 +12,9 @@ import numpy as np
 from scipy import sparse
 
 from ebda.inputs import values
-from ebda.inputs.blocks import counted, shown
 from ebda.inputs.table import Table
+from ebda.listing import counted, quoted
 from ebda.typing import FloatArray
-
-_SHOWN = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,13 +24,13 @@ class Match:
     Parameters
     ----------
     X : ndarray or CSR array of shape (n_samples, n_features)
-        One column for each feature of the model.
+        One column per feature of the model.
     missing : list of str
-        Features that the data do not have.
+        Features of the model that the data do not have.
     n_extra : int
-        Features of the data that the model does not have.
+        Number of features of the data that the model does not have.
     n_filled : int
-        Values that were missing in features that are there.
+        Number of missing values in the features that are there.
     """
 
     X: Any
@@ -57,12 +55,13 @@ def match_features(
     names : sequence of str
         Features of the model.
     stand_in : ndarray of shape (n_features,), optional
-        A value of each for what is missing. None makes missing values an error.
+        Values that replace missing ones, one per feature. None makes missing values
+        an error.
     absent : bool
-        Whether it also stands in for features that are not there at all; else these
+        Whether they also replace features that are missing altogether; if not, these
         are an error.
     way_out : str
-        What the error advises.
+        What the error advises to do.
 
     Examples
     --------
@@ -79,8 +78,8 @@ def match_features(
     if not there.any():
         raise ValueError(
             f"{table.source}: none of the {len(names)} features of the model is there; "
-            f"the model has {shown(list(names))}, the data (samples in "
-            f"{table.orientation}) {shown(table.feature_names.tolist())}"
+            f"the model has {quoted(list(names))}, and the data (samples in "
+            f"{table.orientation}) have {quoted(table.feature_names.tolist())}"
         )
     if table.absent_is_zero:
         missing = []
@@ -88,7 +87,7 @@ def match_features(
         raise ValueError(
             f"{table.source}: {counted(len(missing), 'feature')} of the model "
             f"{'is' if len(missing) == 1 else 'are'} missing: "
-            f"{shown(missing, _SHOWN)}; {way_out}"
+            f"{quoted(missing, 5)}; {way_out}"
         )
     X = table.X[:, at[there]]
     gaps = len(values.missing_cells(X)[0])
@@ -100,20 +99,20 @@ def match_features(
     if not there.all():
         if stand_in is None or table.absent_is_zero:
             stand_in = np.zeros(len(names))
-        X = _spread(X, there, stand_in)
+        X = _with_stand_ins(X, there, stand_in)
     return Match(X, missing, n_extra, gaps)
 
 
 @contextmanager
 def by_name() -> Iterator[None]:
-    """Let a model with names take arrays whose columns were matched by name."""
+    """Silence scikit-learn about names: the columns were matched by name before."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "X does not have valid feature names")
         yield
 
 
-def _spread(X: Any, there: Any, stand_in: FloatArray) -> Any:
-    """X with columns of stand-ins where the model's feature is not there."""
+def _with_stand_ins(X: Any, there: Any, stand_in: FloatArray) -> Any:
+    """X with constant columns for the features of the model that it lacks."""
     if sparse.issparse(X) and not stand_in[~there].any():
         found = X.tocoo()
         columns = np.flatnonzero(there)[found.col]

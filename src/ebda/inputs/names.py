@@ -1,4 +1,4 @@
-"""Names that are there more than once: refused, or made unique."""
+"""Names that occur more than once: refused, or made unique."""
 
 from __future__ import annotations
 
@@ -7,21 +7,22 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ebda.inputs.blocks import Names, counted, shown
+from ebda.inputs.base import Names
+from ebda.listing import counted, quoted
 
 
 def refuse_twice(names: Names, what: str, source: str) -> None:
-    """Name what is there more than once."""
+    """Refuse names that occur more than once."""
     counts = Counter(names.tolist())
     twice = [name for name, n in counts.items() if n > 1]
     if twice:
         way_out = {
-            "sample": "give each sample a name of its own",
+            "sample": "give each sample its own name",
             "feature": "rename them, or number them with --duplicates number",
         }
         raise ValueError(
-            f"{source}: {counted(len(twice), f'{what} name')} more than once: "
-            f"{shown(twice, 5)}; {way_out[what]}"
+            f"{source}: {counted(len(twice), f'{what} name', 'occur')} more than once: "
+            f"{quoted(twice, 5)}; {way_out[what]}"
         )
 
 

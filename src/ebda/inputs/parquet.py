@@ -1,19 +1,23 @@
-"""Parquet tables."""
+"""Parquet tables: a file, or to be read in blocks a folder of them."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
-from ebda.inputs.blocks import Sheet, shown
-from ebda.inputs.extras import polars
+import numpy as np
 
+from ebda.inputs.base import POLARS, Format, Opened, Package, Reading, Sheet
+from ebda.listing import quoted
+
+PYARROW = Package("pyarrow", "parquet", "reading Parquet in blocks")
 # What pandas calls the index that it writes as a column.
 _INDEX = "__index_level_0__"
 
 
-def load(path: Path) -> Sheet:
+def load(path: Path, how: Reading) -> Sheet:
     """Read a Parquet file, with the index of pandas as names of rows."""
-    pl = polars()
+    pl = POLARS.load()
     frame = pl.read_parquet(path)
     kinds = frame.schema.items()
     nested = [name for name, kind in kinds if kind.is_nested()]
@@ -23,7 +27,7 @@ def load(path: Path) -> Sheet:
         if kind.is_temporal() or kind in (pl.Categorical, pl.Enum)
     ]
     frame = frame.drop(nested).with_columns(pl.col(words).cast(pl.String))
-    notes = (f"left out columns of lists: {shown(nested)}",) if nested else ()
+    notes = (f"left out columns of lists: {quoted(nested)}",) if nested else ()
     names = list(frame.columns)
     if _INDEX in names:
         names.remove(_INDEX)
@@ -32,3 +36,37 @@ def load(path: Path) -> Sheet:
         names[0] = ""
     frame.columns = [f"c{j}" for j in range(len(names))]
     return Sheet(names, frame, row_names=names[:1] == [""], notes=notes)
+
+
+def open_files(path: Path, how: Reading) -> Opened:
+    """Open a Parquet file, or a folder of them, without the columns to leave out."""
+    PYARROW.load()
+    from ebda.data.disk import open_parquet
+
+    left_out = [*how.drop, *([] if how.target is None else [how.target])]
+    table = open_parquet(path, left_out)
+
+    def column(name: str) -> list[Any]:
+        cells: list[Any] = table.column(name).tolist()
+        return cells
+
+    return Opened(table, column, features=table.names.astype(np.str_))
+
+
+FORMAT = Format(
+    "Parquet",
+    "Parquet",
+    lambda head, path: head.startswith(b"PAR1"),
+    is_table=True,
+    packages=(POLARS,),
+    load=load,
+    open=open_files,
+)
+FOLDER = Format(
+    "Parquet files",
+    "a folder of Parquet files",
+    lambda head, path: (
+        path.is_dir() and any(part.suffix == ".parquet" for part in path.iterdir())
+    ),
+    open=open_files,
+)

@@ -12,13 +12,14 @@ import numpy as np
 
 from ebda.estimators.validation import one_of
 from ebda.inputs import values
-from ebda.inputs.blocks import Block, Names, Sheet, counted, shown
-from ebda.inputs.formats import Format, Reading, find_format
+from ebda.inputs.base import Block, Format, Names, Reading, Sheet
+from ebda.inputs.formats import find_format, load
 from ebda.inputs.grid import Known
 from ebda.inputs.labels import Labels, as_classes, choose, labelled, load_labels
 from ebda.inputs.names import DUPLICATES, refuse_twice
 from ebda.inputs.orientation import ORIENTATIONS, to_block
 from ebda.inputs.table import Table
+from ebda.listing import counted, quoted
 
 
 def read(
@@ -51,7 +52,7 @@ def read(
     labels : path, optional
         A second file with the labels, matched by the names of the samples.
     impute : {None, "median"}
-        What stands in for missing values: the median of the feature. None makes them
+        How missing values are filled: by the median of the feature. None makes them
         an error.
     log : bool
         Whether to take ``sign(x) log(1 + |x|)``.
@@ -60,13 +61,13 @@ def read(
     drop : iterable of str
         Columns, rows or features to leave out.
     duplicates : {"error", "number"}
-        What is done about two features of one name: "number" makes them name, name.1
-        and so on, as R does.
+        What is done about features with the same name: "number" makes them name,
+        name.1 and so on, as R does.
     features : sequence of str, optional
-        The features that matter, which also tell the orientation; others are left
+        The features that are wanted, which also tell the orientation; others are left
         out where that saves work.
     keep_missing : bool
-        Whether missing values stay NaN, to be filled by who knows with what.
+        Whether missing values stay NaN, to be filled later.
 
     Returns
     -------
@@ -112,22 +113,6 @@ def read(
     return _transformed(table, impute, log, keep_missing)
 
 
-def load(path: Path, found: Format, how: Reading) -> Block | Sheet:
-    """Call a reader, and say which file it is where the reader fails."""
-    try:
-        return found.load(path, how)
-    except (ImportError, MemoryError):
-        raise
-    except Exception as error:
-        # Readers of other people raise what they like on a damaged file.
-        words = str(error).strip().split("\n", 1)[0]
-        if words.startswith(str(path)):
-            raise ValueError(words) from None
-        raise ValueError(
-            f"{path} cannot be read as {found.name}: {words or type(error).__name__}"
-        ) from error
-
-
 def _listed(names: Names | None) -> list[str] | None:
     return None if names is None else names.tolist()
 
@@ -137,7 +122,7 @@ def _running(n: int) -> Names:
 
 
 def _prepared(block: Block, known: Known, duplicates: str, source: str) -> Block:
-    """With features that have names, each its own, and without those to leave out."""
+    """With unique names of features, and without the features to leave out."""
     n, p = block.values.shape
     features = _running(p) if block.features is None else block.features
     if block.samples is not None:
@@ -152,7 +137,7 @@ def _prepared(block: Block, known: Known, duplicates: str, source: str) -> Block
             what = "feature of the model"
         raise ValueError(
             f"{source}: there is no {what}, with samples in {block.orientation} "
-            f"({block.evidence}); is that the wrong way round? --orient says it"
+            f"({block.evidence}); if that is the wrong way round, say so with --orient"
         )
     return replace(block, features=features)
 
@@ -177,7 +162,7 @@ def _table(block: Block, path: Path, found: Format) -> Table:
 
 
 def _with_labels(table: Table, labels: Labels) -> Table:
-    """Labels for the samples that have one; the others are left out, and named."""
+    """With labels; samples without one are left out, and listed in a note."""
     has = labelled(labels.cells)
     if not has.any():
         raise ValueError(f"{table.source}: no sample has a label in {labels.words}")
@@ -185,7 +170,7 @@ def _with_labels(table: Table, labels: Labels) -> Table:
     if not has.all():
         names = table.sample_names[~has].tolist()
         left = f"left out {counted(len(names), 'sample')} without a label"
-        notes = (*notes, f"{left}: {shown(names)}")
+        notes = (*notes, f"{left}: {quoted(names)}")
     return replace(
         table,
         X=table.X if has.all() else table.X[has],
@@ -219,7 +204,10 @@ def _transformed(
         done.append(f"{counted(len(rows), 'missing value')} replaced by the median")
     constant = values.constant_features(X)
     if constant:
-        notes.append(f"{counted(constant, 'feature')} constant, which say nothing")
+        notes.append(
+            f"{counted(constant, 'feature', 'are')} constant, which says nothing about "
+            "the classes"
+        )
     if hint:
         notes.append(f"hint: {hint}")
     return replace(

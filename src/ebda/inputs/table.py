@@ -1,4 +1,4 @@
-"""Data as the classifier takes them, with what was understood on the way."""
+"""A table as the classifier takes it, with how the file was understood."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from ebda.inputs.blocks import Names, counted, shown
+from ebda.inputs.base import Names
+from ebda.listing import counted, listed, quoted
 
 _PLACES = {"rows": "in rows", "columns": "in columns"}
 
@@ -22,9 +23,9 @@ class Table:
     Parameters
     ----------
     X : ndarray or CSR array of shape (n_samples, n_features)
-        Values, after the transformation.
+        Values, after `transformation`.
     y : ndarray of shape (n_samples,), optional
-        Labels: int64 where all are whole numbers, else text.
+        Labels: int64 if all are whole numbers, else text.
     sample_names, feature_names : ndarray of str
         Names; running numbers where the file has none.
     source : str
@@ -36,17 +37,17 @@ class Table:
     target : str, optional
         Name of the labels.
     labels_from : str
-        Where they are from, in words.
+        Where the labels are from, in words.
     transformation : str
-        What was done to the values; "none" where nothing was.
+        What was done to the values; "none" if nothing was.
     evidence : str
         Why the orientation is what it is.
     notes : tuple of str
-        What else was understood, left out or looks suspicious.
+        What else was found, left out, or looks suspicious.
     candidates : tuple of str
         What could have served as labels.
     n_ignored : int
-        Features that nobody asked for, and that were not read.
+        Number of features that were not asked for, and not read.
     absent_is_zero : bool
         Whether a feature that the file does not have is zero.
     """
@@ -86,14 +87,14 @@ class Table:
         return dict(zip(classes.tolist(), counts.tolist(), strict=True))
 
     def preview(self) -> str:
-        """What was understood, in words: a line for each thing."""
+        """How the file was understood, in words."""
         kind = "sparse, " if sparse.issparse(self.X) else ""
         lines = [
             f"{self.source} ({kind}{self.format})",
             f"  samples         {self.n_samples}, {_PLACES[self.orientation]}: "
             f"{self.evidence}",
             f"  features        {self.n_features}: "
-            f"{shown(self.feature_names.tolist())}",
+            f"{quoted(self.feature_names.tolist())}",
         ]
         if self.y is not None:
             words = f"{_classes(self.class_counts)} (from {self.labels_from})"
@@ -103,7 +104,7 @@ class Table:
         return "\n".join(lines)
 
     def fingerprint(self) -> str:
-        """A number that is the same for the same samples, features and values."""
+        """A hash of the features and the values."""
         digest = hashlib.sha256("\0".join(self.feature_names.tolist()).encode())
         parts: tuple[Any, ...] = (self.X,)
         if sparse.issparse(self.X):
@@ -114,7 +115,5 @@ class Table:
 
 
 def _classes(counts: dict[Any, int]) -> str:
-    listed = [f"{label} {n}" for label, n in counts.items()]
-    if len(listed) > 12:
-        listed = [*listed[:12], f"and {len(listed) - 12} more"]
-    return f"{counted(len(counts), 'class')}: {', '.join(listed)}"
+    each = [f"{label} {n}" for label, n in counts.items()]
+    return f"{counted(len(counts), 'class')}: {listed(each, 12)}"

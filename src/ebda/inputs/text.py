@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import codecs
 from pathlib import Path
 from typing import Any
 
-from ebda.inputs.blocks import Sheet
+from ebda.inputs.base import POLARS, Format, Reading, Sheet
 from ebda.inputs.dialect import SEPARATORS, Dialect, cut, find_dialect, read_text
-from ebda.inputs.extras import polars
 
 
-def load(path: Path) -> Sheet:
+def load(path: Path, how: Reading) -> Sheet:
     """Read a delimited text file as cells of text."""
     data, notes = read_text(path)
     dialect = find_dialect(data, path)
@@ -42,7 +42,7 @@ def _without_empty_margins(header: list[str], frame: Any) -> tuple[list[str], An
 
 def parse(data: bytes, dialect: Dialect, path: Path) -> Any:
     """The cells below the header as a polars table of text."""
-    pl = polars()
+    pl = POLARS.load()
     schema = {f"c{j}": pl.String for j in range(dialect.width)}
     try:
         return pl.read_csv(
@@ -70,3 +70,22 @@ def _first_long_line(data: bytes, dialect: Dialect) -> str | None:
         if len(cells) > dialect.width:
             return f"line {above + rows.line_num} has {len(cells)} cells"
     return None
+
+
+def _is_text(head: bytes, path: Path) -> bool:
+    if not path.is_file():
+        return False
+    return head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or (
+        b"\0" not in head
+    )
+
+
+FORMAT = Format(
+    "text",
+    "CSV or TSV (also gzipped)",
+    _is_text,
+    is_fallback=True,
+    is_table=True,
+    packages=(POLARS,),
+    load=load,
+)

@@ -1,4 +1,4 @@
-"""What is done to the numbers: logarithm, missing values, and hints about both."""
+"""What is done to the numbers: logarithms, missing values, and hints about both."""
 
 from __future__ import annotations
 
@@ -9,17 +9,16 @@ import numpy.typing as npt
 from scipy import sparse
 from scipy.stats import skew
 
-from ebda.inputs.blocks import counted, shown
+from ebda.listing import counted, listed, quoted
 from ebda.typing import FloatArray, IntArray
 
 LOG = "sign(x) log(1 + |x|)"
 IMPUTATIONS = ("median",)
-# Raw intensities and counts: logarithms stay below the first, and few of the numbers
-# that a linear rule likes are as skewed as the second.
+# Raw intensities and counts: logarithms stay below the first, and numbers that suit a
+# linear rule are seldom as skewed as the second.
 _LARGE = 50.0
 _SKEWED = 2.0
 _LOOKED_AT = 1_000_000
-_SHOWN = 3
 
 
 def as_float(X: Any) -> Any:
@@ -59,7 +58,7 @@ def missing_cells(X: Any) -> tuple[IntArray, IntArray]:
 
 
 def refuse_infinite(X: Any, samples: Any, features: Any, source: str) -> None:
-    """Name the first infinite value."""
+    """Refuse infinite values: how many there are, and the first of them."""
     if not np.isinf(_stored(X)).any():
         return
     found = X.tocoo() if sparse.issparse(X) else None
@@ -69,7 +68,7 @@ def refuse_infinite(X: Any, samples: Any, features: Any, source: str) -> None:
         at = np.isinf(found.data)
         rows, columns = found.row[at], found.col[at]
     raise ValueError(
-        f"{source}: {counted(len(rows), 'value')} infinite, the first in "
+        f"{source}: {counted(len(rows), 'value', 'are')} infinite, the first in "
         f"{_place(rows[0], columns[0], samples, features)}; was a logarithm of zero "
         "taken? Correct or remove them"
     )
@@ -78,19 +77,20 @@ def refuse_infinite(X: Any, samples: Any, features: Any, source: str) -> None:
 def refuse_missing(
     X: Any, samples: Any, features: Any, source: str, way_out: str
 ) -> None:
-    """Count missing values and name the first of them."""
+    """Refuse missing values: how many there are, and the first of them."""
     rows, columns = missing_cells(X)
     if not len(rows):
         return
-    first = "; ".join(
-        _place(i, j, samples, features)
-        for i, j in zip(rows[:_SHOWN], columns[:_SHOWN], strict=True)
+    first = listed(
+        range(len(rows)),
+        3,
+        lambda k: _place(rows[k], columns[k], samples, features),
+        "; ",
     )
-    more = f" and {len(rows) - _SHOWN} more" if len(rows) > _SHOWN else ""
     total = X.shape[0] * X.shape[1]
     raise ValueError(
         f"{source}: {len(rows)} of {total} values "
-        f"{'is' if len(rows) == 1 else 'are'} missing: {first}{more}; {way_out}"
+        f"{'is' if len(rows) == 1 else 'are'} missing: {first}; {way_out}"
     )
 
 
@@ -99,7 +99,7 @@ def _place(i: int, j: int, samples: Any, features: Any) -> str:
 
 
 def medians(X: Any, columns: IntArray, features: Any, source: str) -> FloatArray:
-    """Median of the values that are there, for some features."""
+    """Median of the values that are not missing, for some features."""
     found = np.empty(len(columns))
     by_column = sparse.csc_array(X) if sparse.issparse(X) else X
     for k, j in enumerate(columns):
@@ -111,14 +111,14 @@ def medians(X: Any, columns: IntArray, features: Any, source: str) -> FloatArray
     if len(empty):
         names = [features[j] for j in empty]
         raise ValueError(
-            f"{source}: {counted(len(empty), 'feature')} without any value: "
-            f"{shown(names)}; leave them out with --drop NAME"
+            f"{source}: {counted(len(empty), 'feature', 'have')} no value at all: "
+            f"{quoted(names)}; leave them out with --drop NAME"
         )
     return found
 
 
 def fill(X: Any, values: FloatArray) -> Any:
-    """Put a value of the feature, one of `values`, where one is missing.
+    """Replace missing values by the value of their feature in `values`.
 
     >>> fill(np.array([[1.0, np.nan], [3.0, 4.0]]), np.array([0.0, 9.0])).tolist()
     [[1.0, 9.0], [3.0, 4.0]]
@@ -136,7 +136,7 @@ def fill(X: Any, values: FloatArray) -> Any:
 
 
 def hint_about_log(X: Any, log: bool) -> str | None:
-    """What the values look like, where that speaks for another use of ``--log``.
+    """A hint for when ``--log`` was probably forgotten, or given without need.
 
     >>> rng = np.random.default_rng(0)
     >>> hint_about_log(np.exp(rng.normal(6, 2, (20, 30))), log=False)[:33]
@@ -155,7 +155,7 @@ def hint_about_log(X: Any, log: bool) -> str | None:
     if raw and not log:
         return (
             f"the values look like raw intensities or counts (up to {largest:.4g}, "
-            f"most of them far smaller); --log takes {LOG} of them, which mostly helps"
+            f"most of them far smaller); --log takes {LOG} of them, which usually helps"
         )
     if log and largest <= _LARGE:
         return (
@@ -166,7 +166,7 @@ def hint_about_log(X: Any, log: bool) -> str | None:
 
 
 def constant_features(X: Any) -> int:
-    """How many features have one value in all samples."""
+    """Number of features with the same value in all samples."""
     if sparse.issparse(X):
         low, high = X.min(axis=0).toarray().ravel(), X.max(axis=0).toarray().ravel()
     else:

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ebda.inputs import annotated, named_arrays
-from ebda.inputs.blocks import Block
-from ebda.inputs.extras import need
+from ebda.inputs import annotated, arrays
+from ebda.inputs.base import Block, Format, Opened, Package, Reading
+from ebda.listing import quoted
 
+ZARR = Package("zarr", "zarr", "reading Zarr stores")
 MARKS = ("zarr.json", ".zarray", ".zgroup", ".zattrs")
 
 
@@ -19,15 +20,37 @@ def is_store(path: Path) -> bool:
     return path.is_dir() and any((path / mark).exists() for mark in MARKS)
 
 
-def load(path: Path, orient: str = "auto", layer: str | None = None) -> Block:
+def load(path: Path, how: Reading) -> Block:
     """Read a Zarr store."""
-    zarr = need("zarr", "zarr", "reading Zarr stores")
+    zarr = ZARR.load()
     store = zarr.open(str(path), mode="r")
     if isinstance(store, zarr.Array):
-        return named_arrays.to_block({"X": np.asarray(store[...])}, str(path), orient)
+        return arrays.to_block({"X": np.asarray(store[...])}, str(path), how.orient)
     if store.attrs.get("encoding-type") == "anndata" or {"obs", "var"} <= set(store):
-        return annotated.load_store(path, layer)
-    arrays: dict[str, Any] = {
+        return annotated.load_store(path, how)
+    members: dict[str, Any] = {
         str(name): np.asarray(array[...]) for name, array in store.arrays()
     }
-    return named_arrays.to_block(arrays, str(path), orient)
+    return arrays.to_block(members, str(path), how.orient)
+
+
+def open_store(path: Path, how: Reading) -> Opened:
+    """Open a Zarr array."""
+    zarr = ZARR.load()
+    store = zarr.open(str(path), mode="r")
+    if not isinstance(store, zarr.Array):
+        raise ValueError(
+            f"{path} is a group of arrays; name the array in it, one of "
+            f"{quoted([f'{path}/{name}' for name in store.array_keys()], 6) or 'none'}"
+        )
+    return Opened(store, arrays.no_column(path))
+
+
+FORMAT = Format(
+    "Zarr",
+    "a Zarr store",
+    lambda head, path: is_store(path),
+    packages=(ZARR,),
+    load=load,
+    open=open_store,
+)

@@ -14,13 +14,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from ebda import __version__
 from ebda.evaluation import Evaluation
+from ebda.files import replacing
 from ebda.modelfile import container
-from ebda.modelfile.atomic import replacing
 from ebda.modelfile.container import Content
-from ebda.modelfile.schemas import EVALUATIONS, MODELS
+from ebda.modelfile.schemas import EVALUATION, MODEL
 from ebda.storage.errors import FormatError, ModelFileError
 from ebda.storage.fields import Reader, Scalar, Writer
-from ebda.storage.objects import Nested, schema_of
+from ebda.storage.objects import names_of, schema_of
 
 _PARTS = ("written_by", "model", "evaluation", "data")
 
@@ -36,7 +36,7 @@ class Record:
     evaluation : Evaluation, optional
         Its cross-validated predictions.
     data : dict, optional
-        What was said about the training data and the command.
+        Facts about the training data and the command.
     written_by : str
         Version of ebda that wrote the file.
     """
@@ -53,14 +53,14 @@ def save(
     evaluation: Evaluation | None = None,
     data: dict[str, Any] | None = None,
 ) -> None:
-    """Write a fitted model to a file, which is there whole or not at all.
+    """Write a fitted model to a file, completely or not at all.
 
     Parameters
     ----------
     model : EBClassifier, NormalMeans or a baseline
         Fitted. Samples that ``partial_fit`` keeps are not saved.
     path : str or path
-        The file; by custom it ends in ``.ebda``. A file that is there is replaced.
+        The file, by convention with the ending ``.ebda``. An older one is replaced.
     evaluation : Evaluation, optional
         Cross-validated predictions, to be kept with the model.
     data : dict, optional
@@ -70,13 +70,13 @@ def save(
     Raises
     ------
     TypeError
-        For a model or a parameter that a file cannot hold, such as a prior of one's
-        own; for data that JSON cannot hold.
+        For a model or a parameter that a file cannot hold, such as a custom prior;
+        for data that JSON cannot hold.
 
     Warns
     -----
     UserWarning
-        Where ``random_state`` is a generator: the loaded model has None.
+        If ``random_state`` is a generator: the loaded model has None.
 
     Examples
     --------
@@ -89,21 +89,19 @@ def save(
     True
     """
     schema = schema_of(model)
-    if schema is None or schema.name not in MODELS:
+    if schema is None or schema.role != "model":
         raise TypeError(
             f"a {type(model).__name__} cannot be saved to a model file; what can be "
-            f"is {', '.join(MODELS)}"
+            f"is {', '.join(names_of('model'))}"
         )
     check_is_fitted(model)
     writer = Writer()
     header: dict[str, Any] = {"written_by": __version__}
-    header["model"] = Nested(MODELS).encode(model, writer, schema.name)
+    header["model"] = MODEL.encode(model, writer, schema.name)
     if evaluation is not None:
         if not _same_classes(evaluation, model):
             raise ValueError("the evaluation is of other classes than the model")
-        header["evaluation"] = Nested(EVALUATIONS).encode(
-            evaluation, writer, "evaluation"
-        )
+        header["evaluation"] = EVALUATION.encode(evaluation, writer, "evaluation")
     if data is not None:
         header["data"] = _plain(data)
     with replacing(Path(path)) as stream:
@@ -188,10 +186,10 @@ def _record(content: Content) -> Record:
     writer = Scalar((str,)).decode(
         header.get("written_by"), reader, {}, "its header's written_by"
     )
-    model = Nested(MODELS).decode(header.get("model"), reader, {}, "the model")
+    model = MODEL.decode(header.get("model"), reader, {}, "the model")
     evaluation, data = None, header.get("data")
     if "evaluation" in header:
-        evaluation = Nested(EVALUATIONS).decode(
+        evaluation = EVALUATION.decode(
             header["evaluation"], reader, {}, "the evaluation"
         )
         if not _same_classes(evaluation, model):

@@ -22,6 +22,8 @@ from scipy import sparse
 
 from ebda.kernels.class_sums import class_sums, sparse_class_sums
 from ebda.sizes import sizes
+from ebda.storage.fields import NOT_NEGATIVE, POSITIVE, Array
+from ebda.storage.objects import Schema, register
 from ebda.typing import FloatArray, IntArray
 
 
@@ -99,6 +101,18 @@ class ClassMoments:
             np.concatenate([block.means for block in blocks], axis=1),
             np.concatenate([block.centred_squares for block in blocks], axis=1),
         )
+
+
+register(
+    Schema(
+        ClassMoments,
+        {
+            "counts": Array(("k",), POSITIVE),
+            "means": Array(("k", "p")),
+            "centred_squares": Array(("k", "p"), NOT_NEGATIVE),
+        },
+    )
+)
 
 
 def merge_all(parts: Iterable[ClassMoments]) -> ClassMoments:

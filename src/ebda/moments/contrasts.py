@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +24,8 @@ from ebda.kernels.contrasts import contrast_z
 from ebda.kernels.hashing import hash_columns
 from ebda.moments.classwise import ClassMoments
 from ebda.moments.variance import Variance
+from ebda.storage.fields import NOT_NEGATIVE, POSITIVE, Array
+from ebda.storage.objects import Schema, register
 from ebda.typing import FloatArray, IntArray
 
 
@@ -67,6 +70,43 @@ class Contrasts:
         scale: FloatArray = np.sqrt(self.variance_factor * self.variance)
         scale[:, self.constant] = 0.0
         return scale
+
+
+def _from_fields(fields: dict[str, Any]) -> Contrasts:
+    """Contrasts from a file; the first files had other names and standard errors."""
+    scale, factor = fields.pop("scale", None), fields.pop("unit", None)
+    if scale is not None:
+        with np.errstate(over="ignore", invalid="ignore"):
+            factor = scale**2 / fields["variance"]
+    factor = fields.setdefault("variance_factor", factor)
+    if factor is None:
+        raise ValueError("the variance factor of the contrasts is missing")
+    if not np.isfinite(factor).all():
+        raise ValueError("standard errors and variances do not go together")
+    if factor.shape[1] not in (1, len(fields["variance"])):
+        raise ValueError("the variance factor has another number of features")
+    return Contrasts(**fields)
+
+
+register(
+    Schema(
+        Contrasts,
+        {
+            "z": Array(("c", "p")),
+            "variance_factor": Array(("c", "u"), NOT_NEGATIVE),
+            "positive": Array(("c", "k")),
+            "negative": Array(("c", "k")),
+            "variance": Array(("p",), POSITIVE),
+            "constant": Array(("p",), (), np.bool_),
+        },
+        optional=frozenset({"variance_factor"}),
+        former={
+            "scale": Array(("c", "p"), NOT_NEGATIVE),
+            "unit": Array(("c", "u"), NOT_NEGATIVE),
+        },
+        build=_from_fields,
+    )
+)
 
 
 def contrast_weights(counts: FloatArray) -> tuple[FloatArray, FloatArray]:

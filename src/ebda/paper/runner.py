@@ -1,21 +1,22 @@
 """Run repetitions in parallel, and store each on disk as soon as it is done.
 
-``runs.jsonl`` has one line per (table, row, method, repetition), appended with one
-write. A run that was killed leaves at most one incomplete line, which is cut off; what
-is missing is computed when the run is started again. The tables are made from the file
-alone, in a fixed order, and do not depend on when anything was computed.
+``runs.jsonl`` holds a line for each (table, row, method, repetition), appended with one
+write. A run that was killed leaves at most one torn line, which is left out; what is
+missing is computed when it is started again. The tables are made from the file alone,
+in a fixed order, so that they do not depend on when anything was computed.
 """
 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from joblib import Parallel, delayed
 
+from ebda.files import append
 from ebda.paper.repetition import Record, repeat
 from ebda.paper.studies import TABLES
 
@@ -39,33 +40,16 @@ def _key(record: Record) -> Key:
 def read_runs(path: Path) -> list[Record]:
     """The finished repetitions, in order of table, row, method and repetition.
 
-    An incomplete last line, left by a process that was killed, is ignored.
+    Torn lines, left by a process that was killed or a full disk, are left out.
     """
     if not path.exists():
         return []
-    lines = path.read_bytes().split(b"\n")
-    records = [json.loads(line) for line in lines[:-1] if line]
-    return sorted({_key(r): r for r in records}.values(), key=_key)
-
-
-def _mend(path: Path) -> None:
-    """Cut off an incomplete last line."""
-    if path.exists():
-        data = path.read_bytes()
-        whole = data.rfind(b"\n") + 1
-        if whole < len(data):
-            os.truncate(path, whole)
-
-
-def _append(path: Path, records: list[Record]) -> None:
-    """Append lines with one write, and wait until they are on disk."""
-    text = "".join(json.dumps(record) + "\n" for record in records)
-    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
-    try:
-        os.write(descriptor, text.encode())
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    found: dict[Key, Record] = {}
+    for line in path.read_bytes().split(b"\n"):
+        with suppress(ValueError, KeyError, TypeError):
+            record = json.loads(line)
+            found[_key(record)] = record
+    return [found[key] for key in sorted(found)]
 
 
 def plan(
@@ -96,8 +80,7 @@ def plan(
 def carry_out(
     tasks: Sequence[Task], path: Path, seed: int, n_jobs: int
 ) -> Iterator[Task]:
-    """Carry out tasks, and yield each when its records are on disk."""
-    _mend(path)
+    """Carry out tasks; each is yielded when its records are on the disk."""
 
     def work(task: Task) -> tuple[Task, list[Record]]:
         return task, repeat(task.table, task.row, task.repetition, task.methods, seed)
@@ -106,5 +89,5 @@ def carry_out(
         delayed(work)(task) for task in tasks
     )
     for task, records in results:
-        _append(path, records)
+        append(path, "".join(json.dumps(record) + "\n" for record in records))
         yield task

@@ -52,17 +52,7 @@ PRIORS: Registry[PriorFamily] = Registry(
     npmle.FAMILY,
 )
 
-
-def _names(classes: list[type[Any] | None]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(c.__name__ for c in classes if c is not None))
-
-
-# Names of the classes that a model file can hold.
-STORED_PRIORS = _names([family.prior for family in PRIORS.values()])
-STORED_POSTERIORS = _names([family.posterior for family in PRIORS.values()])
-STORED_FAMILIES = register(
-    *(family.schema(STORED_PRIORS) for family in PRIORS.values())
-)
+register(*(family.schema for family in PRIORS.values()))
 
 
 def make_prior(

@@ -95,15 +95,17 @@ class PriorFamily(Entry):
         known = self.parameters
         return self.estimator(**{k: v for k, v in settings.items() if k in known})
 
-    def schema(self, priors: tuple[str, ...]) -> Schema:
-        """How the estimator is stored; its prior is of one of the named classes."""
-        fields = {"prior_": Nested(priors), **self.fitted}
+    @property
+    def schema(self) -> Schema:
+        """How the estimator is stored."""
+        fields = {"prior_": Nested("prior"), **self.fitted}
         return Schema(
             self.estimator,
             fields,
             optional=frozenset(fields),
             finish=_check_fitted,
             is_parameter=True,
+            role="family",
         )
 
 

@@ -171,5 +171,6 @@ register(
         },
         build=_from_fields,
         is_parameter=True,
+        role="prior",
     )
 )

@@ -329,6 +329,7 @@ register(
             "exact": Scalar((bool,)),
         },
         is_parameter=True,
+        role="prior",
     ),
     Schema(
         KernelPosterior,
@@ -341,6 +342,7 @@ register(
         optional=frozenset({"curvature"}),
         former={"bend": Array(VALUES)},
         build=_posterior_from_fields,
+        role="posterior",
     ),
 )
 

@@ -118,6 +118,7 @@ register(
         PointLaplacePrior,
         {"pi0": Scalar((float,)), "rate": Scalar((float,))},
         is_parameter=True,
+        role="prior",
     )
 )
 

@@ -108,6 +108,7 @@ register(
         PointNormalPrior,
         {"pi0": Scalar((float,)), "tau": Scalar((float,))},
         is_parameter=True,
+        role="prior",
     )
 )
 

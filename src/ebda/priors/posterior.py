@@ -33,6 +33,7 @@ import numpy.typing as npt
 
 from ebda.kernels.extremes import minmax
 from ebda.kernels.hermite import Table, fits_in_table
+from ebda.listing import listed
 from ebda.sizes import sizes
 from ebda.storage.fields import VALUES, Array
 from ebda.storage.objects import Schema, register
@@ -240,6 +241,7 @@ register(
             "atoms": Array(("t",), ("finite", "ascending")),
             "log_weights": Array(("t",), ("finite", "zero or less")),
         },
+        role="posterior",
     )
 )
 
@@ -287,8 +289,7 @@ def finite_values(z: npt.ArrayLike) -> FloatArray:
     if bad.size:
         kind = "NaN" if np.isnan(values.ravel()[bad[0]]) else "infinity"
         raise ValueError(
-            f"values must be finite: {kind} at position {bad[0]}"
-            + (f" and {bad.size - 1} more" if bad.size > 1 else "")
+            f"values must be finite: {kind} at position {listed(bad, shown=1)}"
         )
     return values
 

@@ -222,6 +222,7 @@ register(
     Schema(
         SpikeSlabPosterior,
         {"shape": Lengths(), "masses": Nested(("Masses",))},
+        role="posterior",
     ),
 )
 # What a model file holds of a fitted estimator besides its prior.

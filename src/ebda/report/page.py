@@ -7,7 +7,6 @@ import hashlib
 import os
 import platform
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from datetime import UTC, datetime
 from importlib.metadata import version
 from importlib.resources import files
@@ -18,6 +17,7 @@ from typing import Any
 import numpy.typing as npt
 
 from ebda.evaluation import Evaluation
+from ebda.files import write
 from ebda.report.case import Case
 from ebda.report.cautions import cautions
 from ebda.report.features import payload
@@ -143,18 +143,7 @@ def write_report(
         data=data,
         command=command,
     )
-    target = Path(path)
-    draft = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        with draft.open("x", encoding="utf-8", newline="\n") as stream:
-            stream.write(page)
-            stream.flush()
-            os.fsync(stream.fileno())
-        draft.replace(target)
-    except BaseException:
-        with suppress(FileNotFoundError):
-            draft.unlink()
-        raise
+    write(Path(path), page)
 
 
 def _asset(*names: str) -> str:

@@ -23,6 +23,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import log_expit, log_softmax, logsumexp, softmax
 
+from ebda.storage.fields import NOT_NEGATIVE, POSITIVE, Array, Scalar
+from ebda.storage.objects import Schema, register
 from ebda.typing import FloatArray, IntArray
 
 # Grid of slopes, for scores of unit standard deviation: at the largest slope a
@@ -79,6 +81,18 @@ class Calibration:
             p += share * np.exp(_log_softmax(slope * decision))
         log_p: FloatArray = np.log(p)
         return log_p
+
+
+register(
+    Schema(
+        Calibration,
+        {
+            "slope": Array(("j",), POSITIVE),
+            "share": Array(("j",), NOT_NEGATIVE),
+            "noise": Scalar((float,), least=0.0),
+        },
+    )
+)
 
 
 def _log_softmax(decision: FloatArray) -> FloatArray:

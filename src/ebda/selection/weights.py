@@ -33,6 +33,8 @@ from ebda.rule.linear_rule import LinearRule
 from ebda.selection.calibration import Calibration, calibrate
 from ebda.selection.candidates import Name, Recipe
 from ebda.selection.folds import N_FOLDS, HeldOut, assign_folds, held_out_scores
+from ebda.storage.fields import COUNT, NOT_NEGATIVE, NUMBER, Array, Scalar
+from ebda.storage.objects import Nested, Pairs, Schema, register
 from ebda.typing import FloatArray, IntArray
 
 # Fewer held-out samples than this tell too little to choose by.
@@ -113,6 +115,26 @@ class Selection:
             judged = "" if np.isnan(d) else f"  separation {d:5.2f} (se {se:.2f})"
             lines.append(f"  {covariance:<11}{shrinkage:<8}weight {w:4.2f}{judged}")
         return "\n".join(lines)
+
+
+register(
+    Schema(
+        Selection,
+        {
+            "candidates": Pairs("m"),
+            "weight": Array(("m",), NOT_NEGATIVE),
+            "separation": Array(("m",), ()),
+            "error": Array(("m",), ()),
+            "n_folds": COUNT,
+            "reason": Scalar((str,)),
+            "slope": NUMBER,
+            "calibration": Nested(("Calibration",)),
+            "scores": Array(("h", "c")),
+            "codes": Array(("h",), (), np.int64, below="k"),
+        },
+        optional=frozenset({"scores", "codes"}),
+    )
+)
 
 
 def separation(held_out: HeldOut) -> tuple[FloatArray, FloatArray, FloatArray]:

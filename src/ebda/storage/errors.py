@@ -4,11 +4,11 @@ from __future__ import annotations
 
 
 class ModelFileError(ValueError):
-    """A file is no model file, or a damaged, truncated, hostile or newer one.
+    """A file is not a model file, or it is damaged, truncated, hostile or newer.
 
     The message names the file, says what is wrong with it, and what to do.
     """
 
 
 class FormatError(Exception):
-    """What is wrong inside a file; the door adds its name and what to do."""
+    """What is wrong inside a file; whoever reads it adds the name of the file."""

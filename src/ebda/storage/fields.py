@@ -1,9 +1,9 @@
 """Kinds of fields: how a value goes into the header and its arrays, and back.
 
 A kind checks what it reads: type, shape, range. Shapes are named dimensions, which
-must be the same number wherever a name occurs in a file: ``("c", "p")`` is one row a
-contrast and one column a feature, and ``SQUEEZED`` the same without the first axis
-where there is one contrast.
+must be the same number wherever a name occurs in a file: ``("c", "p")`` is one row
+per contrast and one column per feature, and ``SQUEEZED`` the same without the first
+axis if there is one contrast.
 """
 
 from __future__ import annotations
@@ -26,6 +26,9 @@ Shape = tuple[str, ...]
 SQUEEZED: Shape = ("squeezed",)
 # The shape of whatever a posterior is of.
 VALUES: Shape = ("values",)
+# What the numbers of an array must be.
+POSITIVE = ("finite", "positive")
+NOT_NEGATIVE = ("finite", "zero or more")
 
 
 @dataclass
@@ -34,7 +37,7 @@ class Writer:
 
     parts: list[Part] = field(default_factory=list)
     lost_state: bool = False
-    # With the array itself: while it lives, its memory is no other's.
+    # With the array itself: while it is referred to, no other has its address.
     _places: dict[tuple[Any, ...], tuple[int, Any]] = field(default_factory=dict)
 
     def put(self, array: npt.NDArray[Any], where: str) -> dict[str, int]:
@@ -56,7 +59,7 @@ class Writer:
 
 @dataclass
 class Reader:
-    """Hands out the arrays of a file, and knows those that nobody asked for."""
+    """Hands out the arrays of a file, and knows which were asked for."""
 
     arrays: list[npt.NDArray[Any]]
     used: set[int] = field(default_factory=set)
@@ -83,7 +86,7 @@ class Kind(Protocol):
 
 
 def match_shape(found: tuple[int, ...], named: Shape, scope: Scope, where: str) -> None:
-    """Compare a shape with its named dimensions, and learn those not known yet."""
+    """Compare a shape with its named dimensions, and note those not known yet."""
     if named == VALUES:
         wanted = scope.setdefault("values", found)
     elif named == SQUEEZED:
@@ -134,7 +137,7 @@ class Array:
     dtype : type
         Exactly so.
     below : str, optional
-        Dimension that all entries, places in something, are less than.
+        Dimension that all entries, which are indices, are less than.
     """
 
     shape: Shape
@@ -144,7 +147,7 @@ class Array:
 
     def encode(self, value: Any, writer: Writer, where: str) -> Any:
         array = np.asarray(value)
-        # Places are of the machine's own width; in a file they have 64 bits.
+        # Indices have the machine's own width; in a file they have 64 bits.
         return writer.put(array.astype(self.dtype, copy=False), where)
 
     def decode(self, value: Any, reader: Reader, scope: Scope, where: str) -> Any:
@@ -160,7 +163,7 @@ class Array:
             if array.size and not (
                 array.min() >= 0 and array.max() < scope[self.below]
             ):
-                raise FormatError(f"{where} holds places that do not exist")
+                raise FormatError(f"{where} holds indices out of range")
             return array.astype(np.intp, copy=False)
         return array
 
@@ -263,3 +266,9 @@ def scalar_from_json(value: Any) -> Any:
         name = value["float"]
         return _NON_FINITE.get(name, value) if isinstance(name, str) else value
     return value
+
+
+NUMBER = Scalar((float,))
+COUNT = Scalar((int,), least=0)
+# A log-likelihood may be infinite.
+LIKELIHOOD = Scalar((float,), finite=False)

@@ -1,14 +1,18 @@
 """Objects with named fields, by a registry of schemas; nothing else is ever built.
 
-A file names a class by a word. The word is looked up in `SCHEMAS`, which says what
-fields there are, of what kind, and how the object is made of them: no import, no
-attribute lookup and no call follows from what is in a file.
+A class that a model file can hold is registered beside its definition, by one call of
+:func:`register`, when its module is imported. A file names a class by a word. The word
+is looked up among the registered schemas, which say what fields there are, of what
+kind, and how the object is made of them: no import, no attribute lookup and no call
+follows from what is in a file. What is imported before a file is read is a fixed list,
+in :mod:`ebda.modelfile.schemas`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -53,6 +57,9 @@ class Schema:
         Checks and completes an estimator that was read.
     is_parameter : bool
         Whether a parameter of an estimator can be one.
+    role : str, optional
+        What it is to the objects that hold it, such as "prior" or "posterior": a field
+        can take all classes of one role (:class:`Nested`).
     """
 
     type: type[Any]
@@ -62,6 +69,7 @@ class Schema:
     build: Callable[[dict[str, Any]], Any] | None = None
     finish: Callable[[Any], None] | None = None
     is_parameter: bool = False
+    role: str | None = None
 
     @property
     def name(self) -> str:
@@ -77,8 +85,30 @@ SCHEMAS: dict[str, Schema] = {}
 
 def register(*schemas: Schema) -> tuple[str, ...]:
     """Add classes to the registry; their names, for fields that hold one of them."""
-    SCHEMAS.update({schema.name: schema for schema in schemas})
+    for schema in schemas:
+        known = SCHEMAS.setdefault(schema.name, schema)
+        if known.type is not schema.type:
+            raise ValueError(
+                f"there is a schema of another class {schema.name} already"
+            )
+        SCHEMAS[schema.name] = schema
     return tuple(schema.name for schema in schemas)
+
+
+@contextmanager
+def registered(*schemas: Schema) -> Iterator[None]:
+    """Have more classes in the registry inside this block."""
+    names = register(*schemas)
+    try:
+        yield
+    finally:
+        for name in names:
+            del SCHEMAS[name]
+
+
+def names_of(role: str) -> tuple[str, ...]:
+    """The registered classes of a role."""
+    return tuple(name for name, schema in SCHEMAS.items() if schema.role == role)
 
 
 def schema_of(value: Any) -> Schema | None:
@@ -93,14 +123,19 @@ class Nested:
 
     Parameters
     ----------
-    names : tuple of str
-        The classes.
+    allowed : tuple of str or str
+        The classes, or the role of all classes that it can hold.
     values : tuple of str, optional
         Shape of what a posterior is of.
     """
 
-    names: tuple[str, ...]
+    allowed: tuple[str, ...] | str
     values: Shape | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The classes."""
+        return names_of(self.allowed) if isinstance(self.allowed, str) else self.allowed
 
     def encode(self, value: Any, writer: Writer, where: str) -> Any:
         schema = schema_of(value)

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ebda.listing import listed
+
 if TYPE_CHECKING:
     from ebda.data.dask.arrays import DaskData
 
 __all__ = ["open_dask"]
-
-_SHOWN = 5
 
 
 def open_dask(X: Any) -> DaskData | None:
@@ -45,9 +45,7 @@ def _numeric(frame: Any) -> Any:
     if wrong:
         raise ValueError(
             "columns of the Dask data frame that are not numeric: "
-            + ", ".join(wrong[:_SHOWN])
-            + (f" and {len(wrong) - _SHOWN} more" if len(wrong) > _SHOWN else "")
-            + "; leave them out with X.drop(columns=[...])"
+            f"{listed(wrong)}; leave them out with X.drop(columns=[...])"
         )
     # pandas' own types, which may contain NA, and Arrow's would become objects.
     plain = all(isinstance(kind, np.dtype) for kind in frame.dtypes)

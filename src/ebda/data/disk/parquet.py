@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ebda.data.disk.source import Block
+from ebda.listing import listed
 from ebda.sizes import sizes
 
 _SHOWN = 5
@@ -180,7 +181,6 @@ def _check_numeric(fields: list[Any]) -> None:
     wrong = [f"{f.name!r} ({f.type})" for f in fields if not numeric(f.type)]
     if wrong:
         raise ValueError(
-            f"Parquet columns that are not numeric: {', '.join(wrong[:_SHOWN])}"
-            + (f" and {len(wrong) - _SHOWN} more" if len(wrong) > _SHOWN else "")
-            + "; leave them out with open_parquet(paths, exclude=[...])"
+            f"Parquet columns that are not numeric: {listed(wrong)}; "
+            "leave them out with open_parquet(paths, exclude=[...])"
         )

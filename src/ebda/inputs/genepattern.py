@@ -1,4 +1,4 @@
-"""GCT, the expression tables of GenePattern: version 1.2, and 1.3 with annotations."""
+"""GenePattern's files: expression tables in GCT, and labels by order in CLS."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from pathlib import Path
 
 import numpy as np
 
-from ebda.inputs.blocks import Block
+from ebda.inputs.base import POLARS, Block, Format, Reading
 from ebda.inputs.cells import numbers
 from ebda.inputs.dialect import Dialect, read_text
 from ebda.inputs.text import parse
 
-VERSIONS = ("#1.2", "#1.3")
+_VERSIONS = ("#1.2", "#1.3")
 
 
-def load(path: Path) -> Block:
+def load(path: Path, how: Reading) -> Block:
     """Read a GCT file: features in rows, samples in columns.
 
     After the version and the size comes a header with ``Name``, the annotations of
@@ -24,9 +24,9 @@ def load(path: Path) -> Block:
     data, notes = read_text(path)
     lines = data.split(b"\n", 3)
     version = lines[0].strip().decode()
-    if version not in VERSIONS or len(lines) < 4:
+    if version not in _VERSIONS or len(lines) < 4:
         raise ValueError(
-            f"{path}: a GCT file begins with {' or '.join(VERSIONS)}, the size, and a "
+            f"{path}: a GCT file begins with {' or '.join(_VERSIONS)}, the size, and a "
             f"header; this one with {version!r}"
         )
     n_features, n_samples, before, above = _size(lines[1], version, path)
@@ -50,7 +50,7 @@ def load(path: Path) -> Block:
         i = int(rows[0])
         raise ValueError(
             f"{path}: {frame[above + i, 1 + before + j]!r} in row "
-            f"{names[above + i]!r}, column {header[1 + before + j]!r} is no "
+            f"{names[above + i]!r}, column {header[1 + before + j]!r} is not a "
             "number; correct it"
         )
     return Block(
@@ -67,7 +67,7 @@ def load(path: Path) -> Block:
 def _size(line: bytes, version: str, path: Path) -> tuple[int, int, int, int]:
     """Features, samples, annotations of features and of samples, from line 2."""
     cells = line.decode().split()
-    wanted = 2 if version == VERSIONS[0] else 4
+    wanted = 2 if version == _VERSIONS[0] else 4
     if len(cells) < wanted or not all(cell.isdigit() for cell in cells[:wanted]):
         raise ValueError(
             f"{path}: line 2 should have {wanted} numbers (features, samples"
@@ -77,3 +77,55 @@ def _size(line: bytes, version: str, path: Path) -> tuple[int, int, int, int]:
     n_features, n_samples, *annotations = map(int, cells[:wanted])
     before, above = annotations or (1, 0)
     return n_features, n_samples, before, above
+
+
+def read_labels(path: Path) -> list[str]:
+    """Labels of the samples in a CLS file, in order.
+
+    Three lines: counts; ``#`` and the names of the classes; a class for each sample.
+    By the format's definition, the first class to occur in the third line is the first
+    name in the second, whatever its number is. Where the numbers contradict that, the
+    file is refused, because either may have been meant.
+    """
+    text = read_text(path)[0].decode()
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if len(lines) < 3 or not lines[1].startswith("#"):
+        raise ValueError(
+            f"{path}: a .cls file has three lines: counts, # and the names of the "
+            "classes, and a class for each sample"
+        )
+    names, cells = lines[1][1:].split(), lines[2].split()
+    promised = lines[0].split()[0]
+    if promised != str(len(cells)):
+        raise ValueError(
+            f"{path}: line 1 promises {promised} samples, and line 3 has {len(cells)}"
+        )
+    found = list(dict.fromkeys(cells))
+    if len(found) != len(names):
+        raise ValueError(
+            f"{path}: line 2 names {len(names)} classes, and line 3 has {len(found)}"
+        )
+    by_number = {str(k): name for k, name in enumerate(names)}
+    by_place = dict(zip(found, names, strict=True))
+    if set(found) == set(by_number) and by_place != by_number:
+        raise ValueError(
+            f"{path}: the first sample has class {found[0]}, which is "
+            f"{by_place[found[0]]!r} by the order of classes and "
+            f"{by_number[found[0]]!r} by their numbers; write names in line 3"
+        )
+    if set(found) == set(names):
+        return cells
+    return [by_place[cell] for cell in cells]
+
+
+GCT = Format(
+    "GCT",
+    "GCT",
+    lambda head, path: head.startswith(tuple(map(str.encode, _VERSIONS))),
+    endings=(".gct",),
+    packages=(POLARS,),
+    load=load,
+)
+CLS = Format(
+    "CLS", "GenePattern's .cls (by order)", endings=(".cls",), labels=read_labels
+)

@@ -1,18 +1,23 @@
-"""Arrays with names, as in an ``.npz`` file or a Zarr group: which one is what."""
+"""Arrays with names, and single ones: NumPy's ``.npz`` and ``.npy``."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
-from ebda.inputs.blocks import Block, Names, shown
+from ebda.inputs.base import Block, Format, Names, Opened, Reading
+from ebda.listing import quoted
 
 VALUES = ("X", "x", "data", "values")
 LABELS = ("y", "Y", "target", "labels", "label", "classes")
 SAMPLES = ("sample_names", "sample_name", "sample_ids", "sample_id", "samples", "ids")
 FEATURES = ("feature_names", "features", "feature_ids", "genes", "var_names", "columns")
+# What scipy.sparse.save_npz writes.
+_SPARSE_KEYS = {"format", "shape", "data"}
 
 
 def to_block(arrays: Mapping[str, Any], source: str, orient: str) -> Block:
@@ -42,7 +47,7 @@ def to_block(arrays: Mapping[str, Any], source: str, orient: str) -> Block:
     if key is None or np.ndim(arrays[key]) != 2:
         raise ValueError(
             f"{source}: there is no table of values named {' or '.join(VALUES)} with "
-            f"two dimensions; it has {shown(list(arrays), 6)}"
+            f"two dimensions; it has {quoted(list(arrays), 6)}"
         )
     values = np.asarray(arrays[key])
     if values.dtype.kind not in "fiub":
@@ -90,3 +95,57 @@ def _names(arrays: Mapping[str, Any], known: tuple[str, ...], n: int) -> Names |
         if name in arrays and np.shape(arrays[name]) == (n,):
             return np.asarray(arrays[name]).astype(np.str_)
     return None
+
+
+def load_archive(path: Path, how: Reading) -> Block:
+    """Read an ``.npz`` file, of named arrays or a sparse matrix.
+
+    Pickled objects in it are refused.
+    """
+    # The stream is ours to close: np.load forgets it where the archive is damaged.
+    with path.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
+        if set(archive.files) >= _SPARSE_KEYS:
+            values = sparse.csr_array(sparse.load_npz(path))
+            if how.orient == "columns":
+                values = sparse.csr_array(values.T)
+            where, evidence = _orient((0, 0), {}, None, how.orient)
+            return Block(values, orientation=where, evidence=evidence)
+        arrays = {}
+        for key in archive.files:
+            try:
+                arrays[key] = archive[key]
+            except ValueError:
+                raise ValueError(
+                    f"{path}: the array {key!r} holds Python objects, which are not "
+                    "read because that could run code; save text as "
+                    "array.astype(str)"
+                ) from None
+    return to_block(arrays, str(path), how.orient)
+
+
+def open_array(path: Path, how: Reading) -> Opened:
+    """Open an ``.npy`` file."""
+    return Opened(np.load(path, mmap_mode="r", allow_pickle=False), no_column(path))
+
+
+def no_column(path: Path) -> Callable[[str], list[Any]]:
+    """The columns of labels of an array: there are none."""
+
+    def column(name: str) -> list[Any]:
+        raise ValueError(f"{path} is an array without columns; give --labels FILE")
+
+    return column
+
+
+ARCHIVE = Format(
+    "NumPy archive",
+    "NumPy .npz",
+    lambda head, path: head.startswith(b"PK\x03\x04") and b".npy" in head[:512],
+    load=load_archive,
+)
+ARRAY = Format(
+    "NumPy array",
+    "NumPy .npy",
+    lambda head, path: head.startswith(b"\x93NUMPY"),
+    open=open_array,
+)
