@@ -19,6 +19,8 @@ from ebda.rule.shrinkage import SHRINKAGES
 _KEYS = {
     "n_samples": "samples",
     "n_features": "features",
+    "orientation": "samples are in",
+    "duplicates": "repeated names",
     "drop": "columns left out",
     "impute": "missing values",
     "log": "logarithms",
@@ -49,7 +51,7 @@ def summary(case: Case) -> Markup:
     e = case.evaluation
     if e is not None:
         low, high = e.interval()
-        how = f"{e.n_folds} folds" if e.n_folds else "test set"
+        how = count(e.n_folds, "fold") if e.n_folds else "test set"
         note = f"95 % interval {percent(low)} to {percent(high)}; {how}"
         facts.append(("held-out error", percent(e.error), note))
         facts.append(
@@ -124,7 +126,7 @@ def _settings(model: Any) -> str:
         for key, value in model.get_params(deep=False).items()
         if repr(value) != repr(default[key])
     ]
-    return "; ".join(changed) or "all as by default"
+    return "; ".join(changed) or "all defaults"
 
 
 def _setting(key: str, value: Any) -> str:

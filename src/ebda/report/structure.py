@@ -57,7 +57,7 @@ def strongest_factors(
     -------
     share : ndarray of shape (n_factors,)
     scores : ndarray of shape (n_samples, n_factors)
-        Of unit length.
+        Columns of unit length.
     rows : ndarray of int
         The rows of X that the scores belong to.
     """
@@ -119,32 +119,32 @@ def perfect_features(X: Any, codes: IntArray, n_classes: int) -> IntArray:
     present = [k for k in range(n_classes) if (codes == k).any()]
     if len(present) < 2:
         return np.empty(0, dtype=np.intp)
-    low, high = zip(
-        *(_range(X[np.flatnonzero(codes == k)]) for k in present), strict=True
-    )
+    ends = [_ends(X[np.flatnonzero(codes == k)]) for k in present]
+    low, high = np.array(ends).swapaxes(0, 1)
     perfect = np.zeros(X.shape[1], dtype=bool)
     for k in range(len(present)):
-        others = [j for j in range(len(present)) if j != k]
-        perfect |= low[k] > np.max([high[j] for j in others], axis=0)
-        perfect |= high[k] < np.min([low[j] for j in others], axis=0)
+        perfect |= low[k] > np.delete(high, k, axis=0).max(axis=0)
+        perfect |= high[k] < np.delete(low, k, axis=0).min(axis=0)
     found: IntArray = np.flatnonzero(perfect)
     return found
 
 
-def _range(rows: Any) -> list[FloatArray]:
-    """Smallest and largest value of each feature."""
+def _ends(rows: Any) -> FloatArray:
+    """Smallest and largest value of each feature, dense."""
     ends = [rows.min(axis=0), rows.max(axis=0)]
-    return [end.toarray().ravel() for end in ends] if sparse.issparse(rows) else ends
+    if sparse.issparse(rows):
+        ends = [end.toarray().ravel() for end in ends]
+    return np.array(ends)
 
 
 def perfect_by_chance(counts: FloatArray, n_features: int) -> float:
-    """Expected number of such features among independent ones without a difference.
+    """Expected number of perfect features among independent ones without a difference.
 
     >>> round(perfect_by_chance(np.array([3.0, 3.0]), 100), 6)
     10.0
     """
     n = counts.sum()
     orders = gammaln(n + 1) - gammaln(counts + 1) - gammaln(n - counts + 1)
-    # Of two classes, one apart is the other apart.
+    # What separates one of two classes separates the other.
     chance = 2 * np.exp(-orders)
     return float(n_features * (chance[0] if len(counts) == 2 else chance.sum()))
