@@ -18,8 +18,6 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 from ebda.typing import FloatArray, IntArray
 
-BoolArray = npt.NDArray[np.bool_]
-
 # Probabilities below this count as this, so that each has a logarithm.
 _LEAST_PROBABILITY = 1e-300
 # Samples per point of a calibration curve, at least on average, and most points.
@@ -200,7 +198,7 @@ class CalibrationBins:
     counts: IntArray
 
     @property
-    def few_samples(self) -> BoolArray:
+    def few_samples(self) -> npt.NDArray[np.bool_]:
         """Bins with fewer than ten samples, which say little."""
         return np.asarray(self.counts < _PER_BIN)
 
@@ -263,7 +261,7 @@ def calibration_bins(
 
 def predicted_event(
     probabilities: FloatArray, codes: IntArray, place: int | None = None
-) -> tuple[FloatArray, BoolArray]:
+) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
     """The probabilities whose calibration is of interest, and whether they came true.
 
     Parameters
