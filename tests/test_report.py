@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import base64
 import hashlib
 import json
@@ -19,10 +20,12 @@ from scipy import sparse
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
+import ebda
 from ebda import EBClassifier
 from ebda.covariance.base import COVARIANCES
 from ebda.datasets import load_golub
 from ebda.evaluation import Evaluation, calibration_bins, cross_validate, evaluate
+from ebda.moments.variance import VARIANCES
 from ebda.priors import DiscretePrior
 from ebda.report import render, write_report
 from ebda.report.case import Case, Scored, scored
@@ -614,6 +617,21 @@ def test_the_choice_is_told(two: Any) -> None:
     alone = quick().fit(two[1], two[2])
     assert alone.selection_.reason in method(Case.checked(alone))
     assert "\u2013" in Outline(render(alone)).text  # no separation without folds
+
+
+def test_no_component_is_named_outside_of_its_room() -> None:
+    names = {*COVARIANCES, *SHRINKAGES, *VARIANCES}
+    for room in ("report", "plotting"):
+        for path in (Path(ebda.__file__).parent / room).rglob("*.*"):
+            if path.suffix == ".py":
+                nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+                words = {n.value for n in nodes if isinstance(n, ast.Constant)}
+            elif path.suffix in (".js", ".html"):
+                quoted = re.findall(r"""["'`>](\w+)["'`<]""", path.read_text())
+                words = set(quoted)
+            else:
+                continue
+            assert not words & names, path
 
 
 @pytest.mark.parametrize(

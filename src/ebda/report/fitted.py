@@ -107,7 +107,7 @@ def _choice(case: Case) -> str:
         f"{count(len(selection.candidates))} rules were compared by how well they "
         f"separate the classes on held-out samples, in {selection.n_folds} folds of "
         "the training data. The model is their average, weighted by the probability "
-        "of each to be the best. The largest weight, "
+        "that each one is the best. The largest weight, "
         f"{percent(selection.weight.max())}, has “{', '.join(selection.best)}”"
         f"{f' ({lines})' if lines else ''}. The held-out scores also calibrate the "
         "probabilities."

@@ -96,7 +96,7 @@ def _confusion(case: Case) -> Markup:
     assert e is not None
     confusion = e.confusion
     head: list[object] = ["true class"]
-    head += [join(["predicted ", name(label)]) for label in case.classes] + ["correct"]
+    head += [name(label) for label in case.classes] + ["correct"]
     rows: list[list[object]] = []
     for k, label in enumerate(case.classes):
         n = confusion[k].sum()
@@ -106,9 +106,8 @@ def _confusion(case: Case) -> Markup:
         ]
         correct = percent(confusion[k, k] / n) if n else DASH
         rows.append([name(label), *cells, correct])
-    return table(
-        head, rows, "Held-out samples by true and predicted class", "confusion"
-    )
+    caption = "Held-out samples by true class (rows) and predicted class (columns)"
+    return table(head, rows, caption, "confusion")
 
 
 def samples(case: Case, scored: Scored | None) -> Markup:
