@@ -23,6 +23,8 @@ _SPARSE = ["csr", "csc"]
 _NEEDED = ("selection_", "moments_", "prior_", "coef_")
 # A sample is doubtful where its most probable class has less than this.
 DOUBT = 0.8
+# A q-value up to here counts as a difference.
+LEVEL = 0.05
 # Where the probabilities come from, in words.
 FOLDS = "predicted by models that were fitted without them, in {folds} folds"
 TEST = "which took no part in the fit"
@@ -135,6 +137,18 @@ class Case:
         """Number of fitted samples in each class."""
         counts: FloatArray = np.asarray(self.model.moments_.counts)
         return counts
+
+    @property
+    def sizes(self) -> list[str]:
+        """Number of fitted samples in each class, with its label."""
+        pairs = zip(self.counts, self.classes, strict=True)
+        return [f"{count(n)} {label}" for n, label in pairs]
+
+    @property
+    def n_found(self) -> int:
+        """Number of features with a small q-value in any contrast."""
+        found = np.atleast_2d(self.ranking.selected(LEVEL)).any(axis=0)
+        return int(np.count_nonzero(found))
 
     @property
     def n_features(self) -> int:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ebda.report.case import Case
+from ebda.report.case import LEVEL, Case
 from ebda.report.structure import (
     batches_and_outliers,
     perfect_by_chance,
@@ -23,8 +23,6 @@ from ebda.report.words import count, listed, percent
 FEW = 10
 # A class with this many times the samples of another.
 UNEQUAL = 4.0
-# A q-value up to here counts as a difference.
-LEVEL = 0.05
 # Perfect features are mentioned where fewer than this many are expected by chance.
 _SURPRISE = 0.05
 
@@ -199,7 +197,7 @@ def no_features(case: Case) -> Caution | None:
             "No difference could be told from zero, and no feature has a weight in the "
             "rule. Every sample is assigned to the most frequent class.",
         )
-    if case.ranking.selected(LEVEL).any():
+    if case.n_found:
         return None
     return Caution(
         False,

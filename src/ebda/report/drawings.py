@@ -117,7 +117,7 @@ def calibration(bins: CalibrationBins, event: str) -> Markup:
     parts += [line(x(0), y(t), x(1), y(t), "grid") for t in ticks]
     parts += [label(x(t), y(0) + 17, percent(t), at="middle") for t in ticks]
     parts += [label(x(0) - 6, y(t) + 4, percent(t), at="end") for t in ticks]
-    parts.append(line(x(0), y(0), x(1), y(1), "diagonal"))
+    parts.append(line(x(0), y(0), x(1), y(1), "ideal"))
     told = []
     for i, few in enumerate(bins.few_samples.tolist()):
         stated, share = float(bins.predicted[i]), float(bins.observed[i])

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ebda.covariance.base import COVARIANCES
-from ebda.report.case import Case
-from ebda.report.cautions import LEVEL
+from ebda.report.case import LEVEL, Case
 from ebda.report.drawings import bar
 from ebda.report.markup import Markup, join, name, section, table, tag
 from ebda.report.words import DASH, MINUS, count, line_of, listed, percent
@@ -46,19 +45,14 @@ def fit(case: Case) -> Markup:
 
 def method(case: Case) -> list[str]:
     """Paragraphs about the fit."""
-    model = case.model
-    classes = [
-        f"{count(n)} {label}"
-        for label, n in zip(case.classes, case.counts, strict=True)
-    ]
-    weighted = int(np.count_nonzero(model.selected_))
+    weighted = int(np.count_nonzero(case.model.selected_))
     paragraphs = [
         f"The model is a linear rule of {count(case.n_features, 'feature')}, fitted to "
-        f"{count(case.counts.sum(), 'sample')} ({listed(classes)}). For each feature, "
-        "the difference of the class means divided by its standard error is the true "
-        "difference plus noise of unit variance. How many features truly differ, and "
-        "by how much, was estimated from all features together (empirical Bayes), and "
-        "each difference was shrunk accordingly. No tuning was needed.",
+        f"{count(case.counts.sum(), 'sample')} ({listed(case.sizes)}). For each "
+        "feature, the difference of the class means divided by its standard error is "
+        "the true difference plus noise of unit variance. How many features truly "
+        "differ, and by how much, was estimated from all features together (empirical "
+        "Bayes), and each difference was shrunk accordingly. No tuning was needed.",
         _factors(case),
         _choice(case),
         f"{_some(weighted, case.n_features)} a weight in the rule. "
@@ -75,7 +69,7 @@ def _some(n: int, of: int) -> str:
 
 
 def _found(case: Case) -> str:
-    n = int(np.count_nonzero(np.atleast_2d(case.ranking.selected(LEVEL)).any(axis=0)))
+    n = case.n_found
     if not n:
         return f"No feature has a q-value of {LEVEL:g} or less."
     return (

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from ebda.covariance.base import COVARIANCES
 from ebda.moments.variance import VARIANCES
-from ebda.report.case import Case
-from ebda.report.cautions import LEVEL, Caution
+from ebda.report.case import LEVEL, Case
+from ebda.report.cautions import Caution
 from ebda.report.markup import Markup, name, section, tag
 from ebda.report.words import count, line_of, listed, percent, spoken
 from ebda.rule.shrinkage import SHRINKAGES
@@ -46,34 +44,25 @@ def headline(case: Case) -> str:
 
 def summary(case: Case) -> Markup:
     """The numbers that a reader looks for first."""
-    found = np.atleast_2d(case.ranking.selected(LEVEL)).any(axis=0).sum()
-    facts: list[tuple[str, object, str]] = []
-    e = case.evaluation
-    if e is not None:
+    sizes = ", ".join(case.sizes)
+    if len(case.classes) > 4:
+        sizes = f"{len(case.classes)} classes"
+    found = (
+        f"{count(case.n_found)} differ{'s' * (case.n_found == 1)} with q ≤ {LEVEL:g}"
+    )
+    facts = [
+        ("samples", count(case.counts.sum()), sizes),
+        ("features", count(case.n_features), found),
+    ]
+    if (e := case.evaluation) is not None:
         low, high = e.interval()
         how = count(e.n_folds, "fold") if e.n_folds else "test set"
         note = f"95 % interval {percent(low)} to {percent(high)}; {how}"
-        facts.append(("held-out error", percent(e.error), note))
-        facts.append(
-            (
-                "error by chance",
-                percent(e.chance_error),
-                "always predicting the most frequent class",
-            )
-        )
-    classes = [
-        f"{count(n)} {label}"
-        for label, n in zip(case.classes, case.counts, strict=True)
-    ]
-    shown = ", ".join(classes) if len(classes) <= 4 else f"{len(classes)} classes"
-    facts.append(("samples", count(case.counts.sum()), shown))
-    facts.append(
-        (
-            "features",
-            count(case.n_features),
-            f"{count(found)} differ{'s' if found == 1 else ''} with q ≤ {LEVEL:g}",
-        )
-    )
+        chance = "always predicting the most frequent class"
+        facts[:0] = [
+            ("held-out error", percent(e.error), note),
+            ("error by chance", percent(e.chance_error), chance),
+        ]
     return tag(
         "dl",
         *[
