@@ -1,7 +1,7 @@
 """The honest error of a classifier: cross-validated predictions and what they say.
 
 Every sample is predicted once, by a model that was fitted without it. The result keeps
-the predictions themselves, so that tables, plots and the report read off them what
+the predictions themselves, so that tables, pictures and the report read off them what
 they show and compute nothing again.
 """
 
@@ -67,7 +67,9 @@ class Evaluation:
         It takes the samples as independent trials; the variation between training
         sets is not in it.
         """
-        return _wilson(self.n_errors, len(self.codes), level)
+        test = binomtest(self.n_errors, len(self.codes))
+        low, high = test.proportion_ci(level, method="wilson")
+        return float(low), float(high)
 
     @property
     def confusion(self) -> IntArray:
@@ -80,7 +82,7 @@ class Evaluation:
     def log_loss(self) -> float:
         """Mean of -log of the probability that the true class was given."""
         own = self.probabilities[np.arange(len(self.codes)), self.codes]
-        return float(-log_probability(own).mean())
+        return float(-np.log(np.maximum(own, 1e-300)).mean())
 
     @property
     def chance_error(self) -> float:
@@ -252,8 +254,11 @@ def calibration_bins(
     first = np.unique(np.append(first, 0))
     counts = np.diff(np.append(first, n))
     hits = np.add.reduceat(event.astype(np.intp), first)
-    ends = [_wilson(k, m, level) for k, m in zip(hits, counts, strict=True)]
-    low, high = np.array(ends).T
+    ends = [
+        binomtest(int(k), int(m)).proportion_ci(level, method="wilson")
+        for k, m in zip(hits, counts, strict=True)
+    ]
+    low, high = np.array(ends, dtype=np.float64).T
     return CalibrationBins(
         np.add.reduceat(p, first) / counts, hits / counts, low, high, counts
     )
@@ -279,9 +284,3 @@ def predicted_event(
     else:
         meant = np.full(len(codes), 1 if place is None else place)
     return probabilities[np.arange(len(codes)), meant], np.asarray(codes == meant)
-
-
-def _wilson(hits: int, n: int, level: float) -> tuple[float, float]:
-    """Wilson's interval of a share."""
-    low, high = binomtest(int(hits), int(n)).proportion_ci(level, method="wilson")
-    return float(low), float(high)

@@ -67,12 +67,12 @@ def strongest_factors(
     variance = moments.centred_squares.sum(axis=0) / max(df, 1.0)
     varying = variance > 0
     if df < 2 or not varying.any():
-        return np.empty(0), np.empty((len(samples), 0)), samples.rows
+        return np.empty(0), np.empty((len(samples), 0)), samples.number
     scale = np.where(varying, np.sqrt(variance), np.inf)
     value, vector = np.linalg.eigh(samples.gram(moments.means, scale) / df)
     found = np.flatnonzero(value > largest_by_chance(df, int(varying.sum())))[::-1]
     found = found[:_FACTORS]
-    return value[found] / value.sum(), vector[:, found], samples.rows
+    return value[found] / value.sum(), vector[:, found], samples.number
 
 
 def two_groups(scores: FloatArray) -> tuple[float, float]:
