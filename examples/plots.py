@@ -1,4 +1,4 @@
-"""All pictures of the package on its real data, written as PNG files.
+"""All plots of the package on its embedded data, written as PNG files.
 
 ``python examples/plots.py DIR`` takes about half a minute; ``--quick`` leaves out
 cross-validation and the comparison of rules.
@@ -35,14 +35,14 @@ RECORDS = Path(__file__).parent.parent / "docs" / "benchmarks" / "accuracy.csv"
 
 
 def classifier(quick: bool) -> EBClassifier:
-    """The default, or one that compares no rules."""
+    """The default classifier, or one that compares no rules."""
     if quick:
         return EBClassifier(shrinkage="mean", covariance="factor")
     return EBClassifier()
 
 
 def of_a_model(name: str, model: EBClassifier, genes: Any) -> Iterator[tuple[str, Any]]:
-    """What can be drawn of a fitted model."""
+    """The plots of a fitted model."""
     yield f"{name}_marginal", MarginalDisplay.from_estimator(model)
     yield f"{name}_prior", PriorDisplay.from_estimator(model)
     yield f"{name}_shrinkage", ShrinkageDisplay.from_estimator(model)
@@ -50,7 +50,7 @@ def of_a_model(name: str, model: EBClassifier, genes: Any) -> Iterator[tuple[str
 
 
 def of_golub(quick: bool) -> Iterator[tuple[str, Any]]:
-    """Two classes: logarithms of the raw intensities."""
+    """Two classes, with logarithms of the raw intensities."""
     golub = load_golub()
     X = np.sign(golub.data) * np.log1p(np.abs(golub.data))
     model = classifier(quick).fit(X, golub.target)
@@ -104,7 +104,7 @@ def of_khan(quick: bool) -> Iterator[tuple[str, Any]]:
 
 
 def of_records() -> Iterator[tuple[str, Any]]:
-    """The benchmark's results, where this is a checkout of the project."""
+    """Results of the benchmark, if this is a checkout of the project."""
     if RECORDS.exists():
         with RECORDS.open(newline="") as stream:
             records = list(csv.DictReader(stream))
@@ -115,14 +115,14 @@ def of_records() -> Iterator[tuple[str, Any]]:
 
 
 def main() -> None:
-    """Draw everything."""
+    """Draw all plots."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("out", type=Path, help="folder for the pictures")
+    parser.add_argument("out", type=Path, help="folder for the plots")
     parser.add_argument("--quick", action="store_true", help="no cross-validation")
     chosen = parser.parse_args()
     chosen.out.mkdir(parents=True, exist_ok=True)
-    pictures = [of_golub(chosen.quick), of_khan(chosen.quick), of_records()]
-    for source in pictures:
+    plots = [of_golub(chosen.quick), of_khan(chosen.quick), of_records()]
+    for source in plots:
         for name, display in source:
             display.plot()
             display.figure_.savefig(chosen.out / f"{name}.png", dpi=110)

@@ -1,4 +1,4 @@
-"""The report of the leukemia data, as one would make it from Python.
+"""The report of the leukemia data, written from Python.
 
 python examples/report.py [FILE]
 """
@@ -20,12 +20,12 @@ def main(path: str = "golub.html", n_folds: int = 5) -> None:
     """Fit, cross-validate, write the page."""
     golub = load_golub()
     logarithms = np.sign(golub.data) * np.log1p(np.abs(golub.data))
-    X = pd.DataFrame(logarithms, columns=golub.feature_names)  # columns give names
+    X = pd.DataFrame(logarithms, columns=golub.feature_names)  # names of features
     model = EBClassifier().fit(X, golub.target)
     write_report(
         path,
         model,
-        X=X,  # batches and leaks are looked for
+        X=X,  # is searched for batches and leaks
         y=golub.target,
         evaluation=cross_validate(EBClassifier(), X, golub.target, n_folds),
         sample_names=[f"patient {number}" for number in golub.sample_id],

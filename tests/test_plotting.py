@@ -195,7 +195,7 @@ def test_a_prior_without_a_density_shows_that_of_z() -> None:
     known = PriorDisplay.from_prior(Foreign(), z)
     not_null = 0.2 * norm.pdf(known.shape.grid, 3)
     np.testing.assert_allclose(known.shape.density, not_null, rtol=1e-8)
-    with pytest.raises(TypeError, match=r"Foreign does not say where.*give z"):
+    with pytest.raises(TypeError, match=r"Foreign has neither atoms nor.*give z"):
         PriorDisplay.from_prior(Foreign())
 
 
@@ -296,7 +296,7 @@ def test_models_that_cannot_be_drawn_are_refused(two: EBClassifier) -> None:
         MarginalDisplay.from_estimator(EBClassifier())
     X = np.random.default_rng(0).normal(size=(20, 5))
     rule = IndependenceRule().fit(X, np.repeat([0, 1], 10))
-    with pytest.raises(TypeError, match="IndependenceRule has no prior_: this picture"):
+    with pytest.raises(TypeError, match="IndependenceRule has no prior_: this plot"):
         PriorDisplay.from_estimator(rule)
 
 

@@ -34,7 +34,7 @@ from ebda.plotting import (
     ShrinkageDisplay,
     plot_fit,
 )
-from ebda.plotting.style import look, plain
+from ebda.plotting.display import look, plain
 from ebda.priors import DiscretePrior, Kernel, PointNormalPrior
 
 
@@ -306,7 +306,7 @@ def test_without_a_mass_at_zero_the_volcano_shows_false_sign_rates() -> None:
     display = EffectDisplay.from_posterior(posterior)
     ax = display.plot(Figure().subplots()).ax_
     # The far one is beyond what a probability can say, and drawn at the edge.
-    assert ax.get_ylabel() == "local false sign rate\n(smaller ones at 1e-16)"
+    assert ax.get_ylabel() == "local false sign rate\n(smaller ones drawn at 1e-16)"
     assert min(line.get_ydata().min() for line in ax.lines[:2]) == 1e-16
     assert display.labels_[0].get_text() == "feature 100"
     ax = display.plot(Figure().subplots(), measure="prob_zero").ax_
@@ -378,4 +378,4 @@ def test_without_matplotlib_the_extra_is_named() -> None:
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
-    assert done.stdout.strip() == "pictures need matplotlib: pip install 'ebda[plot]'"
+    assert done.stdout.strip() == "plots need matplotlib: pip install 'ebda[plot]'"

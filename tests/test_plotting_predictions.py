@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.special import logit, softmax
 
-from ebda.evaluation import Evaluation
+from ebda.evaluation import Evaluation, calibration_bins
 from ebda.plotting import CalibrationDisplay, ErrorByMethodDisplay, ScoreDisplay
 
 RECORDS = Path(__file__).parent.parent / "docs" / "benchmarks" / "accuracy.csv"
@@ -135,38 +135,80 @@ def test_a_class_of_one_sample_or_of_equal_scores_has_no_density() -> None:
 
 def test_calibration_counts_and_intervals_by_hand() -> None:
     found = evaluation(2)
-    display = CalibrationDisplay.from_evaluation(found, n_bins=4)
+    bins = CalibrationDisplay.from_evaluation(found, n_bins=7).bins
     p, hits = found.probabilities[:, 1], found.codes == 1
-    for i, low in enumerate([0.0, 0.25, 0.5, 0.75]):
-        inside = (p >= low) & (p < low + 0.25)
-        n, k = inside.sum(), hits[inside].sum()
-        assert display.counts[i] == n
-        assert display.observed[i] == k / n
-        assert display.predicted[i] == pytest.approx(p[inside].mean())
+    order = np.argsort(p)
+    assert bins.counts.max() - bins.counts.min() <= 1
+    ends = np.cumsum(bins.counts)
+    assert (len(ends), ends[-1]) == (7, 120)
+    for i, inside in enumerate(np.split(order, ends[:-1])):
+        n, k = len(inside), hits[inside].sum()
+        assert bins.counts[i] == n
+        assert bins.observed[i] == k / n
+        assert bins.predicted[i] == pytest.approx(p[inside].mean())
         # Wilson's interval in closed form.
         z = 1.959963984540054
         centre = (k + z**2 / 2) / (n + z**2)
         half = z / (n + z**2) * np.sqrt(k * (n - k) / n + z**2 / 4)
-        assert display.low[i] == pytest.approx(centre - half, abs=1e-9)
-        assert display.high[i] == pytest.approx(centre + half, abs=1e-9)
+        assert bins.low[i] == pytest.approx(centre - half, abs=1e-9)
+        assert bins.high[i] == pytest.approx(centre + half, abs=1e-9)
 
 
-def test_calibration_of_a_contrast_or_of_the_called_class() -> None:
+def test_calibration_of_many_true_probabilities_is_on_the_diagonal() -> None:
+    rng = np.random.default_rng(0)
+    p = rng.random(4000)
+    bins = calibration_bins(p, rng.random(4000) < p)
+    np.testing.assert_array_equal(bins.counts, 400)
+    np.testing.assert_allclose(bins.observed, bins.predicted, atol=0.06)
+    assert (bins.low < bins.observed).all()
+    assert (bins.observed < bins.high).all()
+    assert not bins.few_samples.any()
+
+
+def test_calibration_does_not_depend_on_the_order_of_the_samples() -> None:
+    rng = np.random.default_rng(1)
+    p = rng.integers(0, 6, 90) / 5  # with many ties
+    hits = rng.random(90) < p
+    bins = calibration_bins(p, hits, n_bins=9)
+    assert len(bins.counts) <= 6
+    assert bins.counts.sum() == 90
+    again = rng.permutation(90)
+    other = calibration_bins(p[again], hits[again], n_bins=9)
+    for name in ("observed", "low", "high", "counts"):
+        np.testing.assert_array_equal(getattr(bins, name), getattr(other, name))
+    np.testing.assert_allclose(bins.predicted, other.predicted, rtol=1e-12)
+
+
+def test_calibration_of_a_contrast_or_of_the_predicted_class() -> None:
     found = evaluation(3)
-    called = CalibrationDisplay.from_evaluation(found)
-    np.testing.assert_array_equal(called.probabilities, found.probabilities.max(axis=1))
-    assert called.hits.mean() == pytest.approx(1 - found.error)
+    predicted = CalibrationDisplay.from_evaluation(found)
+    np.testing.assert_array_equal(
+        predicted.probabilities, found.probabilities.max(axis=1)
+    )
+    assert predicted.hits.mean() == pytest.approx(1 - found.error)
     one = CalibrationDisplay.from_evaluation(found, "c")
     np.testing.assert_array_equal(one.probabilities, found.probabilities[:, 2])
     np.testing.assert_array_equal(one.hits, found.codes == 2)
-    assert len(one.counts) <= 8
-    assert one.counts.sum() == 120
+    assert len(one.bins.counts) == 10
+    assert one.bins.counts.sum() == 120
+    single = calibration_bins([0.5], [True])
+    assert (single.predicted[0], single.observed[0]) == (0.5, 1.0)
 
 
-def test_calibration_leaves_empty_bins_out() -> None:
-    display = CalibrationDisplay.from_predictions([0.0, 1.0, 1.0], [0, 1, 1])
-    assert display.counts.tolist() == [1, 2]
-    assert display.observed.tolist() == [0.0, 1.0]
+def test_equal_probabilities_share_a_bin_and_small_bins_are_open() -> None:
+    bins = CalibrationDisplay.from_predictions([0.0, 1.0, 1.0], [0, 1, 1], n_bins=2)
+    assert bins.bins.counts.tolist() == [1, 2]
+    assert bins.bins.observed.tolist() == [0.0, 1.0]
+    from matplotlib.figure import Figure
+
+    p = np.repeat([0.1, 0.9], [4, 26])
+    display = CalibrationDisplay.from_predictions(p, p > 0.5, n_bins=3)
+    assert display.bins.few_samples.tolist() == [True, False]
+    axes = display.plot(Figure().subplots()).ax_
+    faces = [bar.lines[0].get_markerfacecolor() for bar in axes.containers]
+    assert faces[1] == "white" != faces[0]
+    legend = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert legend[1:] == ["observed, 26 samples each", "observed, 4 samples each"]
 
 
 @pytest.mark.parametrize(
@@ -221,7 +263,7 @@ def test_records_of_the_benchmark() -> None:
     half = 1.959964 * float(chosen[0]["se"])
     assert display.high[0] - display.errors[0] == pytest.approx(half, rel=1e-6)
     assert (display.low >= 0).all()
-    with pytest.raises(ValueError, match="of 12 sets: give data_set"):
+    with pytest.raises(ValueError, match="of 12 sets: choose a data_set"):
         ErrorByMethodDisplay.from_records(rows)
     with pytest.raises(ValueError, match="no record of the set 'x'; there are ALL_"):
         ErrorByMethodDisplay.from_records(rows, "x")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import base64
 import hashlib
 import json
@@ -19,24 +20,27 @@ from scipy import sparse
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
+import ebda
 from ebda import EBClassifier
+from ebda.covariance.base import COVARIANCES
 from ebda.datasets import load_golub
-from ebda.evaluation import Evaluation, cross_validate, evaluate
+from ebda.evaluation import Evaluation, calibration_bins, cross_validate, evaluate
+from ebda.moments.variance import VARIANCES
 from ebda.priors import DiscretePrior
 from ebda.report import render, write_report
-from ebda.report.case import Case
+from ebda.report.case import Case, Scored, scored
 from ebda.report.cautions import cautions
-from ebda.report.drawings import calibration_points
 from ebda.report.features import BUDGET, COLUMNS, features_that_fit, payload
+from ebda.report.fitted import method, prior_rows
 from ebda.report.lanes import MOST, Axis, lanes, thinned
-from ebda.report.scored import Scored, scored
+from ebda.report.overview import headline
 from ebda.report.structure import (
     batches_and_outliers,
     perfect_by_chance,
     perfect_features,
     two_groups,
 )
-from ebda.report.words import headline, method, prior_rows
+from ebda.report.words import line_of, percent
 from ebda.rule.shrinkage import SHRINKAGES
 
 HOSTILE = [
@@ -294,10 +298,10 @@ def test_writing_replaces_the_file_as_a_whole(
     [
         ({"y": ["a"]}, "y was given without X"),
         ({"X": np.zeros((3, 120)), "y": ["a"]}, "X has 3 samples, y has 1"),
-        ({"sample_names": ["a"]}, "1 sample names were given for no samples"),
+        ({"sample_names": ["a"]}, "1 sample name given for no samples"),
         (
             {"X": np.zeros((3, 120)), "sample_names": ["a"]},
-            "1 sample names were given for 3 samples",
+            "1 sample name given for 3 samples; each sample needs one name",
         ),
     ],
 )
@@ -372,7 +376,7 @@ def test_doubtful_samples_are_named_worst_first() -> None:
         ("y", "b", "a", "60", "40", "wrong"),
     ]
     sure = replace(e, probabilities=np.eye(2)[e.codes])
-    assert "it is the right one" in Outline(render(model, evaluation=sure)).text
+    assert "it is the true class" in Outline(render(model, evaluation=sure)).text
 
 
 def test_samples_without_labels_are_listed_where_unsure(two: Any) -> None:
@@ -402,7 +406,7 @@ def test_thousands_of_samples_are_thinned() -> None:
     assert svg.count("<circle") == len(drawn)
     e = Evaluation(np.array(["a", "b"]), codes, many.probabilities, 5)
     page = render(quick().fit(*draw(p=12)), evaluation=e)
-    assert "Of each class 400 are drawn" in page
+    assert "At most 400 samples of each class are drawn" in page
     assert "(the first 40 of" in page
     assert len(page) < 800_000
 
@@ -432,25 +436,25 @@ def test_dots_lie_by_their_score_and_on_their_side() -> None:
     three = np.full((3, 3), 1 / 3) + 0.3 * np.eye(3)
     margin = Scored(three / three.sum(axis=1, keepdims=True), None, None, "", True)
     np.testing.assert_allclose(margin.score, np.log((1 / 3 + 0.3) * 3))
-    assert "odds of the own class" in lanes(margin, ["a", "b", "c"], 316)
+    assert "odds of the predicted class" in lanes(margin, ["a", "b", "c"], 316)
     model = EBClassifier().fit(*draw(n_classes=3))
-    assert "stated probability of the named class" in render(model)
+    assert "predicted probability of the predicted class" in render(model)
 
 
-def test_calibration_counts_what_came_true() -> None:
-    rng = np.random.default_rng(0)
-    p = rng.random(4000)
-    true = (rng.random(4000) < p).astype(int)
-    found = calibration_points(
-        Scored(np.column_stack([1 - p, p]), true, None, "", True)
-    )
-    assert len(found) == 8
-    for stated, share, low, high, n in found:
-        assert n == 500
-        assert share == pytest.approx(stated, abs=0.06)
-        assert low < share < high
-    one = Scored(np.array([[0.2, 0.5, 0.3]]), np.array([1]), None, "", True)
-    assert calibration_points(one)[0][:2] == (0.5, 1.0)
+def test_the_calibration_is_that_of_the_evaluation(two: Any) -> None:
+    model, _, _, e = two
+    bins = calibration_bins(e.probabilities[:, 1], e.codes == 1)
+    assert len(bins.counts) > 3
+    page = render(model, evaluation=e)
+    for i, n in enumerate(bins.counts):
+        stated, share = percent(bins.predicted[i]), percent(bins.observed[i])
+        assert f"predicted {stated}, observed {share} of {n}" in page
+    assert page.count('class="estimate"') == len(bins.counts) + 3  # and three widths
+    assert "Open circles" not in page
+    few = replace(e, codes=e.codes[:7], probabilities=e.probabilities[:7])
+    page = render(model, evaluation=few)
+    assert page.count('class="estimate few"') == 1
+    assert "Open circles are groups of fewer than ten samples" in page
 
 
 def test_the_confusion_and_the_error_are_those_of_the_evaluation(two: Any) -> None:
@@ -461,7 +465,7 @@ def test_the_confusion_and_the_error_are_those_of_the_evaluation(two: Any) -> No
         row = re.search(rf" {label} (\d+) (\d+) (\d+) %", text)
         assert row is not None
         assert [int(row[1]), int(row[2])] == counts[k].tolist()
-    assert f"{e.n_errors} of 60 were given the wrong class" in text
+    assert f"{e.n_errors} of 60 were assigned to the wrong class" in text
     assert f"log-loss of the probabilities is {e.log_loss:.2f}" in text
     only_a = np.flatnonzero(y == "a")
     partial = evaluate(model, X.iloc[only_a], y[only_a])
@@ -493,7 +497,7 @@ def test_few_and_unequal_samples() -> None:
     page = Outline(render(quick().fit(X, y))).text.replace("\xa0", " ")
     assert "fewer than 10 samples of rare (6)" in page
     assert "9.0 times as many samples of usual as of rare" in page
-    assert "wrong for 10 % only" in page
+    assert "wrong for only 10 %" in page
 
 
 def test_noise_is_not_better_than_chance() -> None:
@@ -595,7 +599,7 @@ def test_factors_are_spoken_of() -> None:
     assert model.n_factors_ == 1
     case = Case.checked(model, X, y)
     words = " ".join(method(case)).replace("\xa0", " ")
-    assert "1 common factor within the classes was found" in words
+    assert "1 common factor was found within the classes" in words
     told = [c.title for c in cautions(case)]
     assert "Common factors within the classes" in told
     assert "Looks like a batch" not in told  # it has no two groups
@@ -609,9 +613,25 @@ def test_the_choice_is_told(two: Any) -> None:
     page = Outline(render(model)).text
     for name in model.selection_.candidates:
         assert ", ".join(name) in page
+        assert line_of(COVARIANCES, name[0]) in page
     alone = quick().fit(two[1], two[2])
     assert alone.selection_.reason in method(Case.checked(alone))
     assert "\u2013" in Outline(render(alone)).text  # no separation without folds
+
+
+def test_no_component_is_named_outside_of_its_room() -> None:
+    names = {*COVARIANCES, *SHRINKAGES, *VARIANCES}
+    for room in ("report", "plotting"):
+        for path in (Path(ebda.__file__).parent / room).rglob("*.*"):
+            if path.suffix == ".py":
+                nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+                words = {n.value for n in nodes if isinstance(n, ast.Constant)}
+            elif path.suffix in (".js", ".html"):
+                quoted = re.findall(r"""["'`>](\w+)["'`<]""", path.read_text())
+                words = set(quoted)
+            else:
+                continue
+            assert not words & names, path
 
 
 @pytest.mark.parametrize(
@@ -630,7 +650,8 @@ def test_any_prior_is_told(two: Any, prior: Any, first: str) -> None:
     assert sum(share for _, share in told) == pytest.approx(1.0)
     assert told[0][0] == first
     if prior != "dp":  # the default
-        assert f"prior={prior!r}" in Outline(render(model)).text
+        words = " ".join(str(prior).split())
+        assert f"prior: {words}; shrinkage: mean" in Outline(render(model)).text
 
 
 def test_many_atoms_are_summed_up(two: Any) -> None:
@@ -663,7 +684,7 @@ def test_nothing_to_find(p: int) -> None:
     assert not model.selected_.any()
     outline = Outline(render(model, X=X, y=y))
     assert "No difference found" in outline.text
-    assert "No honest error" in outline.text
+    assert "Error not estimated" in outline.text
     assert len(unpacked(outline.data["column"], "<u4")) == p
     assert "x0" in outline.text
 

@@ -573,7 +573,7 @@ def test_many_classes_have_a_chooser(browser: Any, tmp_path: Path) -> None:
             ranking.z[k, order[0]], abs=0.006
         )
         title = texts(browser, "#volcano .axis-title")[0]
-        assert title == f"mean of {label} less mean of all"
+        assert title == f"mean of {label} minus mean of all"
     assert console(browser) == []
 
 

@@ -20,6 +20,11 @@ from ebda.storage.fields import COUNT, Array, Labels
 from ebda.storage.objects import Schema, register
 from ebda.typing import FloatArray, IntArray
 
+# Probabilities below this count as this, so that each has a logarithm.
+_LEAST_PROBABILITY = 1e-300
+# Samples per point of a calibration curve, at least on average, and most points.
+_PER_BIN, _MOST_BINS = 10, 10
+
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
@@ -179,3 +184,142 @@ def evaluate(model: Any, X: Any, y: npt.ArrayLike) -> Evaluation:
             f"does not know; its classes are {known}"
         )
     return Evaluation(model.classes_, codes, model.predict_proba(X), 0)
+
+
+def log_probability(probabilities: FloatArray) -> FloatArray:
+    """Logarithms of probabilities; those below 1e-300 count as 1e-300."""
+    logarithms: FloatArray = np.log(np.maximum(probabilities, _LEAST_PROBABILITY))
+    return logarithms
+
+
+def margins(scores: FloatArray, own: IntArray) -> FloatArray:
+    """Score of one class of each sample less the largest of the other classes.
+
+    Of log-probabilities these are the log-odds of that class against the most probable
+    other one: positive where the sample is given that class.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_samples, n_classes)
+        Scores or log-probabilities.
+    own : ndarray of int of shape (n_samples,)
+        The class of each sample.
+
+    Examples
+    --------
+    >>> margins(np.array([[1.0, 4.0, 2.0]]), np.array([2]))
+    array([-2.])
+    """
+    rows = np.arange(len(scores))
+    others = scores.copy()
+    others[rows, own] = -np.inf
+    difference: FloatArray = scores[rows, own] - others.max(axis=1)
+    return difference
+
+
+@dataclass(frozen=True, eq=False)
+class CalibrationBins:
+    """Observed shares of an event beside its predicted probabilities.
+
+    Parameters
+    ----------
+    predicted, observed : ndarray of shape (n_bins,)
+        Mean probability in each bin, and the share of its samples for which the event
+        occurred.
+    low, high : ndarray of shape (n_bins,)
+        Wilson's interval of that share.
+    counts : ndarray of int of shape (n_bins,)
+        Samples in each bin.
+    """
+
+    predicted: FloatArray
+    observed: FloatArray
+    low: FloatArray
+    high: FloatArray
+    counts: IntArray
+
+    @property
+    def few_samples(self) -> npt.NDArray[np.bool_]:
+        """Bins with fewer than ten samples, which say little."""
+        return np.asarray(self.counts < _PER_BIN)
+
+
+def calibration_bins(
+    probabilities: npt.ArrayLike,
+    occurred: npt.ArrayLike,
+    n_bins: int | None = None,
+    level: float = 0.95,
+) -> CalibrationBins:
+    """Group samples by their predicted probability, into bins of equal counts.
+
+    Samples with the same probability share a bin, so that bins are fewer or of unequal
+    counts where many probabilities are equal.
+
+    Parameters
+    ----------
+    probabilities : array-like of shape (n_samples,)
+        Between 0 and 1.
+    occurred : array-like of bool of shape (n_samples,)
+        Whether the event occurred.
+    n_bins : int, optional
+        Number of bins; by default as many as have ten samples each, and at most ten.
+    level : float
+        Of the intervals, which take the samples as independent.
+
+    Examples
+    --------
+    >>> bins = calibration_bins([0.1, 0.9, 0.1, 0.9], [0, 1, 0, 0], n_bins=2)
+    >>> bins.predicted, bins.observed
+    (array([0.1, 0.9]), array([0. , 0.5]))
+    """
+    p = np.asarray(probabilities, dtype=np.float64)
+    event = np.asarray(occurred, dtype=bool)
+    if p.ndim != 1 or p.shape != event.shape or not len(p):
+        raise ValueError(
+            "probabilities and outcomes must be vectors of one length, with at least "
+            f"one element; got shapes {p.shape} and {event.shape}"
+        )
+    valid = (p >= 0) & (p <= 1 + 1e-9)
+    if not valid.all():
+        row = int(np.argmin(valid))
+        raise ValueError(
+            f"probabilities must lie between 0 and 1; that of sample {row} is {p[row]}"
+        )
+    order = np.argsort(p, kind="stable")
+    p, event, n = p[order], event[order], len(p)
+    size = n_bins or int(np.clip(n // _PER_BIN, 1, _MOST_BINS))
+    # A bin starts where its first probability does.
+    first = np.searchsorted(p, p[np.arange(size) * n // size])
+    first = np.unique(np.append(first, 0))
+    counts = np.diff(np.append(first, n))
+    hits = np.add.reduceat(event.astype(np.intp), first)
+    ends = [
+        binomtest(int(k), int(m)).proportion_ci(level, method="wilson")
+        for k, m in zip(hits, counts, strict=True)
+    ]
+    low, high = np.array(ends, dtype=np.float64).T
+    return CalibrationBins(
+        np.add.reduceat(p, first) / counts, hits / counts, low, high, counts
+    )
+
+
+def predicted_event(
+    probabilities: FloatArray, codes: IntArray, place: int | None = None
+) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
+    """The probabilities whose calibration is of interest, and whether they came true.
+
+    Parameters
+    ----------
+    probabilities : ndarray of shape (n_samples, n_classes)
+        Of each class.
+    codes : ndarray of int of shape (n_samples,)
+        True classes.
+    place : int, optional
+        The class that is meant: by default the second of two classes; of more, the
+        predicted class of each sample.
+    """
+    if place is None and probabilities.shape[1] > 2:
+        meant = probabilities.argmax(axis=1)
+    else:
+        meant = np.full(len(codes), 1 if place is None else place)
+    return probabilities[np.arange(len(codes)), meant], np.asarray(codes == meant)

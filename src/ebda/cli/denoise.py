@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="P",
         help="probability inside the interval (default: %(default)s)",
     )
-    priors = [name for name in PRIORS if name != "fixed"]
+    priors = [name for name, family in PRIORS.items() if family.is_estimated]
     parser.add_argument("--prior", choices=priors, default="dp")
     parser.add_argument(
         "--missing",

@@ -57,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FOLDS",
         help="folds of the cross-validation, 0 for none (default: %(default)s)",
     )
-    priors = [name for name in PRIORS if name != "fixed"]
+    priors = [name for name, family in PRIORS.items() if family.is_estimated]
     parser.add_argument("--prior", choices=priors, default="dp")
     parser.add_argument("--shrinkage", choices=["auto", *SHRINKAGES], default="auto")
     parser.add_argument("--covariance", choices=["auto", *COVARIANCES], default="auto")

@@ -1,23 +1,23 @@
-"""Pictures of a fit, in the manner of scikit-learn's Displays.
+"""Plots of models and predictions, in the manner of scikit-learn's Displays.
 
-A display stores arrays and draws when asked, into axes that are given or made;
-matplotlib comes with the extra ``ebda[plot]``.
+A display stores arrays, and draws when asked, into given axes or new ones. matplotlib
+comes with the extra ``ebda[plot]``.
 
 Of a fitted model:
 
 - `MarginalDisplay`: histogram of z with the fitted density and its null part.
 - `PriorDisplay`: atoms or density of the prior, and its mass at zero.
-- `ShrinkageDisplay`: what "mean", "sparse" and "hard" make of z.
-- `EffectDisplay`: effect against the probability of no effect, the volcano.
-- `PlanningDisplay`: error to expect of studies of other sizes.
-- `plot_fit`: the first and the third side by side.
+- `ShrinkageDisplay`: estimates as functions of z, one for each shrinkage.
+- `EffectDisplay`: volcano plot, effect against the probability of no effect.
+- `PlanningDisplay`: expected error of studies of other sizes.
+- `plot_fit`: marginal and shrinkage side by side.
 
 Of predictions:
 
 - `ScoreDisplay`: scores of samples by class, with the boundary.
 - `CalibrationDisplay`: observed shares against predicted probabilities.
-- `ErrorByMethodDisplay`: cross-validated error of several methods, with intervals.
-- `ErrorDisplay`: errors over repetitions, as box plots.
+- `ErrorByMethodDisplay`: errors of several methods, with intervals.
+- `ErrorDisplay`: errors of several methods over repetitions, as box plots.
 """
 
 from __future__ import annotations
@@ -25,18 +25,16 @@ from __future__ import annotations
 try:
     import matplotlib as _matplotlib  # noqa: F401  # checked here, once
 except ImportError as error:
-    raise ImportError("pictures need matplotlib: pip install 'ebda[plot]'") from error
+    raise ImportError("plots need matplotlib: pip install 'ebda[plot]'") from error
 
 from ebda.plotting.calibration import CalibrationDisplay
 from ebda.plotting.effects import EffectDisplay
-from ebda.plotting.errors import ErrorDisplay
-from ebda.plotting.fit import plot_fit
+from ebda.plotting.errors import ErrorByMethodDisplay, ErrorDisplay
 from ebda.plotting.marginal import MarginalDisplay
-from ebda.plotting.methods import ErrorByMethodDisplay
 from ebda.plotting.planning import PlanningDisplay
 from ebda.plotting.prior import PriorDisplay
 from ebda.plotting.scores import ScoreDisplay
-from ebda.plotting.shrinkage import ShrinkageDisplay
+from ebda.plotting.shrinkage import ShrinkageDisplay, plot_fit
 
 __all__ = [
     "CalibrationDisplay",

@@ -1,4 +1,4 @@
-"""Calibration: whether what was given a probability of 0.8 came true in 80 %."""
+"""Calibration: whether events with a probability of 0.8 occur in 80 % of the cases."""
 
 from __future__ import annotations
 
@@ -6,16 +6,25 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import binomtest
 
-from ebda.evaluation import Evaluation
-from ebda.plotting.classes import class_place
-from ebda.plotting.display import Display, strip_above
-from ebda.plotting.style import DATA, FIT, QUIET, SMALL, plain
+from ebda.evaluation import (
+    CalibrationBins,
+    Evaluation,
+    calibration_bins,
+    predicted_event,
+)
+from ebda.plotting.display import (
+    DATA,
+    FIT,
+    QUIET,
+    SMALL,
+    Display,
+    class_place,
+    plain,
+    strip_above,
+)
 from ebda.typing import FloatArray, IntArray
 
-# Unless told: so many samples to a bin on average, and so few or many bins.
-_PER_BIN, _FEWEST, _MOST = 15, 5, 10
 _HISTOGRAM = 20
 
 
@@ -24,19 +33,14 @@ class CalibrationDisplay(Display):
 
     Parameters
     ----------
-    predicted, observed : ndarray of shape (n_bins,)
-        Mean probability of each bin that holds any sample, and the share of it that
-        came true.
-    low, high : ndarray of shape (n_bins,)
-        Wilson's interval of that share.
-    counts : ndarray of int of shape (n_bins,)
-        Samples to a bin.
+    bins : CalibrationBins
+        Predicted probabilities, observed shares with their intervals, and counts.
     probabilities : ndarray of shape (n_samples,)
-        All of them.
+        The probabilities of all samples.
     hits : ndarray of bool of shape (n_samples,)
-        Which came true.
+        Whether the event occurred.
     event : str
-        What the probabilities are of.
+        The event that the probabilities are of.
 
     Attributes
     ----------
@@ -50,7 +54,7 @@ class CalibrationDisplay(Display):
     >>> display = CalibrationDisplay.from_predictions(
     ...     [0.1, 0.1, 0.9, 0.9], [False, False, True, False], n_bins=2
     ... )
-    >>> display.predicted, display.observed
+    >>> display.bins.predicted, display.bins.observed
     (array([0.1, 0.9]), array([0. , 0.5]))
     """
 
@@ -58,20 +62,12 @@ class CalibrationDisplay(Display):
 
     def __init__(
         self,
-        predicted: FloatArray,
-        observed: FloatArray,
-        low: FloatArray,
-        high: FloatArray,
-        counts: IntArray,
+        bins: CalibrationBins,
         probabilities: FloatArray,
         hits: npt.NDArray[np.bool_],
         event: str,
     ) -> None:
-        self.predicted = predicted
-        self.observed = observed
-        self.low = low
-        self.high = high
-        self.counts = counts
+        self.bins = bins
         self.probabilities = probabilities
         self.hits = hits
         self.event = event
@@ -92,21 +88,19 @@ class CalibrationDisplay(Display):
         evaluation : Evaluation
             Of :func:`ebda.evaluation.cross_validate`.
         contrast : label of a class, optional
-            Whose probability is meant: by default the second of two classes; of more,
-            the one that each sample was given.
+            The class whose probability is shown: by default the second of two classes;
+            of more, the predicted class of each sample.
         n_bins, level
             As in `from_predictions`.
         """
         classes = evaluation.classes
         if contrast is None and len(classes) > 2:
-            place, event = evaluation.predicted, "the class that was called"
+            place, event = None, "the predicted class"
         else:
-            label = classes.tolist()[1] if contrast is None else contrast
-            place = np.full(len(evaluation.codes), class_place(classes, label))
-            event = plain(label)
-        own = evaluation.probabilities[np.arange(len(place)), place]
-        hits = evaluation.codes == place
-        return cls.from_predictions(own, hits, n_bins=n_bins, level=level, event=event)
+            place = 1 if contrast is None else class_place(classes, contrast)
+            event = plain(classes[place])
+        p, hits = predicted_event(evaluation.probabilities, evaluation.codes, place)
+        return cls.from_predictions(p, hits, n_bins=n_bins, level=level, event=event)
 
     @classmethod
     def from_predictions(
@@ -118,50 +112,28 @@ class CalibrationDisplay(Display):
         level: float = 0.95,
         event: str = "the event",
     ) -> CalibrationDisplay:
-        """From probabilities and what came true.
+        """From probabilities and outcomes.
 
         Parameters
         ----------
         probabilities : array-like of shape (n_samples,)
             Between 0 and 1.
         hits : array-like of bool of shape (n_samples,)
-            Whether the event came true.
-        n_bins : int, optional
-            Bins of equal width; by default 5 to 10, by the number of samples.
-        level : float
-            Of the intervals, which take the samples as independent.
+            Whether the event occurred.
+        n_bins, level
+            As in :func:`ebda.evaluation.calibration_bins`, which has bins of equal
+            counts.
         event : str
-            What the probabilities are of.
+            The event that the probabilities are of.
         """
-        p = np.asarray(probabilities, dtype=np.float64)
-        came = np.asarray(hits, dtype=bool)
-        if p.ndim != 1 or p.shape != came.shape or not len(p):
-            raise ValueError(
-                f"probabilities and hits must be vectors of one length, at least one "
-                f"each; got shapes {p.shape} and {came.shape}"
-            )
-        if not ((p >= 0) & (p <= 1 + 1e-9)).all():
-            row = int(np.argmax(~((p >= 0) & (p <= 1 + 1e-9))))
-            raise ValueError(
-                f"probabilities must lie between 0 and 1; that of sample {row} is "
-                f"{p[row]}"
-            )
-        size = n_bins or int(np.clip(len(p) // _PER_BIN, _FEWEST, _MOST))
-        cell = np.minimum((p * size).astype(np.intp), size - 1)
-        all_counts = np.bincount(cell, minlength=size)
-        used = all_counts > 0
-        counts = all_counts[used]
-        hit_counts = np.bincount(cell, weights=came, minlength=size)[used].astype(int)
-        predicted = np.bincount(cell, weights=p, minlength=size)[used] / counts
-        ends = [
-            binomtest(int(k), int(n)).proportion_ci(level, method="wilson")
-            for k, n in zip(hit_counts, counts, strict=True)
-        ]
-        low, high = np.array(ends, dtype=np.float64).T
-        return cls(predicted, hit_counts / counts, low, high, counts, p, came, event)
+        bins = calibration_bins(probabilities, hits, n_bins, level)
+        p, occurred = np.asarray(probabilities, dtype=float), np.asarray(hits, bool)
+        return cls(bins, p, occurred, event)
 
     def plot(self, ax: Any = None) -> CalibrationDisplay:
         """Draw into the given axes, or into new ones.
+
+        Points of fewer than ten samples are open.
 
         Parameters
         ----------
@@ -170,37 +142,30 @@ class CalibrationDisplay(Display):
             the same figure.
         """
         axes = self._axes(ax, (5.2, 5.4))
-        axes.plot([0, 1], [0, 1], color=QUIET, ls="--", lw=1, label="as it should be")
-        axes.errorbar(
-            self.predicted,
-            self.observed,
-            yerr=np.maximum([self.observed - self.low, self.high - self.observed], 0.0),
-            fmt="o-",
-            color=FIT,
-            ms=6,
-            lw=1.2,
-            capsize=3,
-            label="observed, with interval",
-        )
-        # At the end of the bar that points to the middle of the picture.
-        upper = self.observed > 0.5
-        ends = np.where(upper, self.low, self.high)
-        for i, count in enumerate(self.counts):
-            axes.annotate(
-                f"{count}",
-                (self.predicted[i], ends[i]),
-                xytext=(0, -3 if upper[i] else 3),
-                textcoords="offset points",
-                ha="center",
-                va="top" if upper[i] else "bottom",
-                fontsize=SMALL,
-                color=QUIET,
-            )
+        bins = self.bins
+        axes.plot([0, 1], [0, 1], color=QUIET, ls="--", lw=1, label="as predicted")
+        axes.plot(bins.predicted, bins.observed, color=FIT, lw=1.2)
+        arms = np.maximum([bins.observed - bins.low, bins.high - bins.observed], 0.0)
+        few = bins.few_samples
+        for chosen, face in ((~few, FIT), (few, "white")):
+            if chosen.any():
+                axes.errorbar(
+                    bins.predicted[chosen],
+                    bins.observed[chosen],
+                    yerr=arms[:, chosen],
+                    fmt="o",
+                    color=FIT,
+                    mfc=face,
+                    ms=6,
+                    lw=1.2,
+                    capsize=3,
+                    label=f"observed, {_extent(bins.counts[chosen])} samples each",
+                )
         axes.set(
             xlim=(-0.04, 1.04),
             ylim=(-0.04, 1.04),
             xlabel=f"predicted probability of {self.event}",
-            ylabel="share that came true",
+            ylabel="observed share",
         )
         axes.legend(loc="lower right", frameon=False)
         self._draw_histogram(axes)
@@ -221,3 +186,13 @@ class CalibrationDisplay(Display):
         strip.set_ylim(top=1.5 * strip.get_ylim()[1])  # room for the legend
         strip.yaxis.label.set_size(SMALL)
         strip.legend(loc="upper center", fontsize=SMALL, frameon=False, ncols=2)
+
+
+def _extent(counts: IntArray) -> str:
+    """The smallest and the largest count.
+
+    >>> _extent(np.array([10, 11])), _extent(np.array([7]))
+    ('10 to 11', '7')
+    """
+    low, high = counts.min(), counts.max()
+    return f"{low}" if low == high else f"{low} to {high}"

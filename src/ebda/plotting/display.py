@@ -1,26 +1,51 @@
-"""What every display does: take the axes that are given, or make some."""
+"""What all displays share: axes, legends, colours, and names of classes and contrasts.
+
+The colours are those of Okabe and Ito, which colour-blind readers can tell apart. As
+several have the same grey, a marker or a line style always goes with them.
+
+Two classes have one contrast, the second against the first. More than two have one
+each, against the mean of all samples.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 from matplotlib.transforms import Bbox, TransformedBbox
 from sklearn.utils.validation import check_is_fitted
 
-from ebda.plotting.style import SMALL
+BLUE, VERMILION, GREEN = "#0072b2", "#d55e00", "#009e73"
+PURPLE, ORANGE, SKY, INK = "#cc79a7", "#e69f00", "#56b4e9", "#1f2328"
 
-_ENTRY = 120.0  # points: a legend's entry of usual length
+DATA = "#c9ced6"
+FIT = BLUE
+NULL = VERMILION
+QUIET = "#6b7280"
+
+_COLOURS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, INK)
+_MARKERS = ("o", "^", "s", "D", "v", "P", "<", ">")
+_LINES: tuple[Any, ...] = (
+    "-",
+    "--",
+    ":",
+    "-.",
+    (0, (6, 1.5, 1, 1.5, 1, 1.5)),
+    (0, (1, 2.5)),
+)
+SMALL = 8.5  # points: notes and labels, still readable when printed at two thirds
+_ENTRY = 120.0  # points: usual length of a legend entry
 
 
 class Display:
-    """Arrays that are stored, and drawn when asked for.
+    """Arrays that are stored, and drawn when asked.
 
     Attributes
     ----------
     ax_, figure_
-        Where it was drawn last; there are none before the first `plot`.
+        Axes and figure of the last `plot`; missing before the first one.
     """
 
     ax_: Any
@@ -45,8 +70,8 @@ def strip_above(ax: Any, height: float, gap: float = 0.0) -> Any:
     ax : matplotlib axes
         The axes below.
     height, gap : float
-        Of the strip, and between it and the axes, in points: what it holds is as
-        large in a small panel as in a large one.
+        Height of the strip, and its distance from the axes, in points: its content has
+        the same size in a small panel as in a large one.
     """
     strip = ax.inset_axes([0, 1, 1, 0.1])
 
@@ -70,7 +95,7 @@ def legend_above(ax: Any) -> None:
     width = ax.bbox.width / ax.figure.dpi * 72
     columns = int(np.clip(width // _ENTRY, 1, len(labels)))
     lines = -(-len(labels) // columns)
-    # The strip only keeps the room: the legend is that of the axes.
+    # The strip only reserves the space: the legend belongs to the axes.
     strip_above(ax, 1.4 * SMALL * lines + 4).set_axis_off()
     ax.legend(
         handles,
@@ -88,17 +113,115 @@ def legend_above(ax: Any) -> None:
 
 
 def percent(axis: Any) -> None:
-    """Write the shares along an axis as percentages, few enough to stand apart."""
+    """Label an axis of shares with percentages, few enough not to overlap."""
     axis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
     axis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:.3g}%"))
 
 
 def check_has(model: Any, *attributes: str) -> None:
-    """Refuse a model that is not fitted, or that is of a kind without these."""
+    """Raise an error for a model that is not fitted or lacks these attributes."""
     check_is_fitted(model)
-    lacking = [name for name in attributes if not hasattr(model, name)]
-    if lacking:
+    missing = [name for name in attributes if not hasattr(model, name)]
+    if missing:
         raise TypeError(
-            f"{type(model).__name__} has no {' and no '.join(lacking)}: this picture "
-            "is of a fitted EBClassifier"
+            f"{type(model).__name__} has no {' and no '.join(missing)}: this plot is "
+            "of a fitted EBClassifier"
         )
+
+
+class Look(NamedTuple):
+    """Colour, marker and line style of one of several series."""
+
+    colour: str
+    marker: str
+    line: Any
+
+
+def look(place: int) -> Look:
+    """The look of the series at this place in a list.
+
+    The numbers of colours, markers and line styles differ, so that series with the same
+    colour, from the eighth on, differ in the rest.
+
+    >>> look(0).colour == look(7).colour, look(0).marker == look(7).marker
+    (True, False)
+    """
+    return Look(
+        _COLOURS[place % len(_COLOURS)],
+        _MARKERS[place % len(_MARKERS)],
+        _LINES[place % len(_LINES)],
+    )
+
+
+def plain(name: Any, longest: int = 40) -> str:
+    r"""A name from the data as text that matplotlib shows unchanged.
+
+    Dollar signs would start a formula, and a leading underscore would hide a legend
+    entry.
+
+    >>> plain("cost in $, or $\\alpha$")
+    'cost in \\$, or \\$\\alpha\\$'
+    >>> plain("protein tyrosine phosphatase", longest=12)
+    'protein tyr…'
+    """
+    text = " ".join(str(name).split())
+    if len(text) > longest:
+        text = text[: longest - 1].rstrip(" ,;(") + "…"
+    text = text.replace("$", r"\$")
+    return f" {text}" if text.startswith("_") else text
+
+
+def class_place(classes: npt.NDArray[Any], label: Any) -> int:
+    """The index of a label among the classes.
+
+    >>> import numpy as np
+    >>> class_place(np.array(["ALL", "AML"]), "AML")
+    1
+    """
+    places = [i for i, name in enumerate(classes.tolist()) if name == label]
+    if not places:
+        raise ValueError(
+            "contrast must be one of the classes, "
+            f"{', '.join(map(repr, classes.tolist()))}; got {label!r}"
+        )
+    return places[0]
+
+
+def contrast_row(classes: npt.NDArray[Any], contrast: Any) -> int | None:
+    """The row of ``z_`` for a contrast; None stands for all rows.
+
+    >>> import numpy as np
+    >>> contrast_row(np.array(["BL", "EWS", "NB"]), "EWS")
+    1
+    >>> contrast_row(np.array(["ALL", "AML"]), None)
+    0
+    """
+    two = len(classes) == 2
+    if contrast is None:
+        return 0 if two else None
+    place = class_place(classes, contrast)
+    if not two:
+        return place
+    if place == 0:
+        first, second = classes.tolist()
+        raise ValueError(
+            f"the only contrast of two classes is {second!r} against {first!r}: "
+            f"contrast must be {second!r}, or left out"
+        )
+    return 0
+
+
+def contrast_name(classes: npt.NDArray[Any], row: int | None) -> str:
+    """What a row of ``z_`` compares, in words.
+
+    >>> import numpy as np
+    >>> contrast_name(np.array(["ALL", "AML"]), 0)
+    'AML against ALL'
+    >>> contrast_name(np.array(["BL", "EWS", "NB"]), 1)
+    'EWS against all'
+    """
+    if row is None:
+        return "each class against all"
+    if len(classes) == 2:
+        return f"{plain(classes[1])} against {plain(classes[0])}"
+    return f"{plain(classes[row])} against all"

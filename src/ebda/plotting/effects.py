@@ -1,4 +1,4 @@
-"""Effect against the probability of no effect: the volcano."""
+"""Volcano plot: effect against the probability of no effect."""
 
 from __future__ import annotations
 
@@ -8,15 +8,23 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ebda.plotting.classes import contrast_name, contrast_row
-from ebda.plotting.display import Display, check_has, legend_above
+from ebda.plotting.display import (
+    DATA,
+    QUIET,
+    Display,
+    check_has,
+    contrast_name,
+    contrast_row,
+    legend_above,
+    look,
+    plain,
+)
 from ebda.plotting.labels import label_points
-from ebda.plotting.style import DATA, QUIET, look, plain
 from ebda.priors.posterior import Posterior
 from ebda.rule.ranking import tail_average
 from ebda.typing import FloatArray, IntArray
 
-# What an effect is, in words and from a fitted model, one row a contrast.
+# Effects in words, and computed from a fitted model, with one row per contrast.
 EFFECTS: dict[str, tuple[str, Callable[[Any], FloatArray]]] = {
     "difference": (
         "difference of the means",
@@ -31,7 +39,7 @@ _MEASURES = {
     "prob_zero": "probability of no difference",
     "lfsr": "local false sign rate",
 }
-# Smaller probabilities are drawn here: beyond it they say nothing of the data.
+# Smaller probabilities are drawn here; beyond it they say nothing about the data.
 _FLOOR = 1e-16
 
 
@@ -41,19 +49,19 @@ class EffectDisplay(Display):
     Parameters
     ----------
     effect : ndarray of shape (n_features,)
-        What the abscissa shows.
+        What the horizontal axis shows.
     prob_zero, lfsr, q_value : ndarray of shape (n_features,)
         As in :class:`ebda.rule.ranking.Ranking`.
     order : ndarray of int
-        Features, the most notable first.
+        Features, those with the strongest evidence first.
     names : sequence, optional
-        Of the features; without, they are labelled by their column.
+        Names of the features; without them, features are labelled by their column.
     sides : ndarray of int of shape (n_features,)
-        Which of `side_names` a notable feature belongs to.
+        Index into `side_names` of each feature.
     side_names : sequence of str
-        As the legend has them.
+        Names of the groups in the legend.
     effect_name : str
-        What an effect is.
+        Label of the horizontal axis.
 
     Examples
     --------
@@ -104,15 +112,16 @@ class EffectDisplay(Display):
         model : EBClassifier
             Fitted.
         contrast : label of a class, optional
-            For more than two classes: its differences from the mean of all samples.
-            Without it each feature is shown with the class that it tells most of.
+            For more than two classes: the class whose differences from the mean of all
+            samples are shown. By default each feature is shown for the class with the
+            strongest evidence.
         effect : {"difference", "posterior_mean"}
-            "difference": of the means in the data, in their units. "posterior_mean":
-            what the rule uses of the normalised difference, free of common factors.
-            For two classes that is a function of z as P(zero) is, and the picture a
-            curve.
+            "difference": the difference of the means, in the units of the data.
+            "posterior_mean": the normalised difference after shrinkage, adjusted for
+            common factors. For two classes it is a function of z, as P(zero) is, and
+            the plot is a curve.
         names : array-like of shape (n_features,), optional
-            Instead of those that the model was fitted with.
+            Names to use instead of those that the model was fitted with.
         """
         check_has(model, "posterior_", "contrasts_")
         if effect not in EFFECTS:
@@ -133,7 +142,7 @@ class EffectDisplay(Display):
         rows = np.full(p, row) if row is not None else tables[2].argmin(axis=0)
         shown, zero, lfsr, q = (table[rows, np.arange(p)] for table in tables)
         order = ranking.order
-        if row is not None:  # a contrast of several has an order of its own
+        if row is not None:  # each of several contrasts has its own order
             order = order[np.argsort(lfsr[order], kind="stable")]
         if row is None:
             sides, side_names = rows, [plain(name) for name in model.classes_]
@@ -152,14 +161,14 @@ class EffectDisplay(Display):
     def from_posterior(
         cls, posterior: Posterior, names: npt.ArrayLike | None = None
     ) -> EffectDisplay:
-        """From a posterior of a vector of values, as ``NormalMeans().posterior_``.
+        """From the posterior of several values, such as ``NormalMeans().posterior_``.
 
         Parameters
         ----------
         posterior : Posterior
             Its means are the effects.
         names : array-like, optional
-            Of the values.
+            Names of the values.
         """
         mean, lfsr = posterior.mean, posterior.lfsr
         order = np.lexsort((-np.abs(mean), lfsr))
@@ -190,13 +199,13 @@ class EffectDisplay(Display):
         ax : matplotlib axes, optional
             Where to draw.
         n_labels : int
-            How many features to name, the most notable first. Those for whose name
-            there is no room go without.
+            How many features to name, those with the strongest evidence first. Names
+            for which there is no room are left out.
         level : float
             Features with a q-value of at most this are coloured.
         measure : {"prob_zero", "lfsr"}, optional
-            What the ordinate shows: by default the probability of no difference, or
-            the local false sign rate where the prior has no mass at zero.
+            What the vertical axis shows: by default the probability of no difference,
+            or the local false sign rate where the prior has no mass at zero.
         """
         if measure is None:
             measure = "prob_zero" if self.prob_zero.any() else "lfsr"
@@ -207,7 +216,7 @@ class EffectDisplay(Display):
         axes = self._axes(ax, (7.2, 5.2))
         height = np.maximum(getattr(self, measure), _FLOOR)
         notable = self.q_value <= level
-        # Drawn as pixels also in vector files, which thousands of points would swell.
+        # As pixels even in vector files, which thousands of points would make large.
         axes.plot(
             self.effect[~notable],
             height[~notable],
@@ -235,7 +244,7 @@ class EffectDisplay(Display):
         axes.axvline(0, color=QUIET, lw=0.6, zorder=0)
         reach = 1.2 * np.abs(self.effect).max() or 1.0
         cut = getattr(self, measure).min() < _FLOOR
-        note = f"\n(smaller ones at {_FLOOR:g})" if cut else ""
+        note = f"\n(smaller ones drawn at {_FLOOR:g})" if cut else ""
         top = min(height.min(), 0.1)
         axes.set(
             xlim=(-reach, reach),
@@ -255,7 +264,7 @@ class EffectDisplay(Display):
         return self
 
     def _name(self, column: int) -> str:
-        """The name of a feature; tables of real data have features without one."""
+        """The name of a feature; in real data some have none."""
         name = "" if self.names is None else str(self.names[column]).strip()
         return name or f"feature {column}"
 

@@ -1,7 +1,7 @@
-"""Labels of points that do not cover each other.
+"""Labels of points that do not overlap.
 
-Places are found when the picture is drawn, since only then sizes are known: they are
-right after any later change of size, layout, resolution or limits.
+Labels are placed when the figure is drawn, because sizes are known only then. So they
+stay apart after any change of size, layout, resolution or limits.
 """
 
 from __future__ import annotations
@@ -14,20 +14,21 @@ from matplotlib.artist import Artist
 from matplotlib.patheffects import withStroke
 from matplotlib.text import Text
 
-from ebda.plotting.style import INK, QUIET, SMALL, plain
+from ebda.plotting.display import INK, QUIET, SMALL, plain
 from ebda.typing import FloatArray
 
-# Distances of a label from its point that are tried, in points, and directions.
+# Distances of a label from its point that are tried, in points, and the number of
+# directions.
 _DISTANCES = (6.0, 12.0, 20.0, 30.0, 42.0, 56.0, 72.0)
 _DIRECTIONS = 16
 # From this distance on a line leads to the point.
 _LEADER = 11.0
 _NEAR = 2.0  # points: about half a marker
 _GAP = 2.5  # points between labels
-# Points of distance that a label goes to cover one data point less.
+# Covering a data point costs as much as this distance, in points.
 _COST_OF_COVER = 9.0
 
-# Share of a label's size that lies before the end of its line, by alignment.
+# Share of a label's size that lies to the left of or below the end of its line.
 _BEFORE = {"left": 0.0, "bottom": 0.0, "center": 0.5, "right": 1.0, "top": 1.0}
 
 Box = tuple[float, float, float, float]
@@ -36,18 +37,18 @@ Box = tuple[float, float, float, float]
 def label_points(
     ax: Any, x: FloatArray, y: FloatArray, names: Sequence[Any], others: FloatArray
 ) -> list[Any]:
-    """Label points, the first names first; who finds no room is left out.
+    """Label points in the order of their names; those without room are left out.
 
     Parameters
     ----------
     ax : matplotlib axes
         Where to draw.
     x, y : ndarray of shape (n_labels,)
-        The points.
+        Positions of the points.
     names : sequence
-        Their names.
+        Names of the points.
     others : ndarray of shape (n, 2)
-        Further points that labels should not cover where they can help it.
+        Further points that labels should avoid to cover.
 
     Returns
     -------
@@ -82,7 +83,7 @@ def label_points(
 
 
 class _Placer(Artist):
-    """Draws nothing: moves the labels just before they are drawn."""
+    """An invisible artist that moves the labels just before they are drawn."""
 
     def __init__(self, annotations: list[Any], others: FloatArray) -> None:
         super().__init__()
@@ -120,7 +121,7 @@ class _Placer(Artist):
 
 def _size(note: Any, renderer: Any) -> FloatArray:
     """Width and height of a label, hidden or not, in pixels."""
-    # Hidden text has no size; this stands in for it and is never drawn.
+    # Hidden text has no size; this copy is measured instead and never drawn.
     text = Text(0, 0, note.get_text(), fontproperties=note.get_fontproperties())
     text.set_figure(note.figure)
     extent = text.get_window_extent(renderer)
@@ -128,7 +129,7 @@ def _size(note: Any, renderer: Any) -> FloatArray:
 
 
 def _set(artist: Any, name: str, value: Any) -> None:
-    """Set a property if it changes, so that a drawn picture does not call for more."""
+    """Set a property only if it changes, so that the figure does not become stale."""
     if getattr(artist, f"get_{name}")() != value:
         getattr(artist, f"set_{name}")(value)
 
@@ -172,7 +173,7 @@ def _overlap(a: Box, b: Box, gap: float) -> bool:
 
 
 def _inside(points: FloatArray, box: Box, near: float = 0.0) -> int:
-    """How many points lie in a box, or nearer to it than that."""
+    """How many points lie in a box or within a distance of it."""
     x, y = points.T
     hit = (x >= box[0] - near) & (x <= box[2] + near)
     hit &= (y >= box[1] - near) & (y <= box[3] + near)

@@ -1,4 +1,4 @@
-"""The histogram of z with the fitted marginal density and its null part."""
+"""Histogram of z with the fitted marginal density and its null part."""
 
 from __future__ import annotations
 
@@ -7,14 +7,21 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ebda.plotting.classes import contrast_name, contrast_row
-from ebda.plotting.display import Display, check_has
-from ebda.plotting.style import DATA, FIT, NULL, QUIET
+from ebda.plotting.display import (
+    DATA,
+    FIT,
+    NULL,
+    QUIET,
+    Display,
+    check_has,
+    contrast_name,
+    contrast_row,
+)
 from ebda.priors.posterior import Prior
 from ebda.typing import FloatArray
 
 _MOST_BINS = 200
-# Where values differ in their scale, the density is averaged over so many of them.
+# Where the values have different scales, the density is averaged over this many.
 _MOST_SCALES = 64
 
 
@@ -28,7 +35,7 @@ class MarginalDisplay(Display):
     grid, marginal, null : ndarray
         Fitted density of z, and its part from the mass at zero.
     name : str, optional
-        What z compares.
+        The contrast that z is of.
 
     Examples
     --------
@@ -59,15 +66,15 @@ class MarginalDisplay(Display):
 
     @classmethod
     def from_estimator(cls, model: Any, contrast: Any = None) -> MarginalDisplay:
-        """From a fitted classifier: its z without the constant features.
+        """From a fitted classifier: its z, without the constant features.
 
         Parameters
         ----------
         model : EBClassifier
             Fitted.
         contrast : label of a class, optional
-            For more than two classes: only its differences. The density remains that
-            of all classes together, which the prior was fitted to.
+            For more than two classes: show only the differences of this class. The
+            density remains that of all classes together, which the prior was fitted to.
         """
         check_has(model, "z_", "prior_", "contrasts_")
         row = contrast_row(model.classes_, contrast)
@@ -89,8 +96,7 @@ class MarginalDisplay(Display):
         z : array-like
             The values.
         scale : float or array-like
-            Their standard errors; where these differ, the density is the mean over
-            them.
+            Their standard errors; if these differ, the density is averaged over them.
         """
         values = np.asarray(z, dtype=np.float64).ravel()
         density, edges = np.histogram(values, bins=_bin_count(values), density=True)
@@ -111,8 +117,8 @@ class MarginalDisplay(Display):
         ax : matplotlib axes, optional
             Where to draw.
         log : bool
-            Whether densities have a log scale, which shows the tails: there are the
-            features that differ.
+            Use a log scale for densities. It shows the tails, where the features that
+            differ are.
         """
         axes = self._axes(ax)
         axes.stairs(self.density, self.edges, fill=True, color=DATA, label="z")
@@ -127,7 +133,7 @@ class MarginalDisplay(Display):
             ylabel="density",
         )
         if log:
-            # From half the density of a bin with one value.
+            # The axis starts at half the density of a bin with one value.
             lowest = self.density[self.density > 0].min() / 2
             axes.set(
                 yscale="log",
@@ -141,7 +147,7 @@ class MarginalDisplay(Display):
 
 
 def _bin_count(values: FloatArray) -> int:
-    """Bins as Freedman and Diaconis have it, but a far value makes no millions."""
+    """Number of bins by Freedman and Diaconis, limited in case of outliers."""
     low, high = np.percentile(values, [25, 75])
     width = 2 * (high - low) / len(values) ** (1 / 3)
     fewest = int(np.ceil(np.log2(len(values)))) + 1
@@ -152,7 +158,7 @@ def _bin_count(values: FloatArray) -> int:
 
 
 def _representative(scales: FloatArray) -> FloatArray:
-    """All scales, or where there are many as many of their quantiles."""
+    """The scale if there is only one, else quantiles of the scales."""
     distinct = np.unique(scales)
     if len(distinct) == 1:
         return distinct

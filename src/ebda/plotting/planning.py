@@ -1,4 +1,4 @@
-"""The error that studies of other sizes would reach: `theory.expected_error` drawn."""
+"""The error expected of studies of other sizes, by `theory.expected_error`."""
 
 from __future__ import annotations
 
@@ -9,35 +9,28 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib.ticker import NullLocator, ScalarFormatter
 
-from ebda.plotting.display import Display, check_has, percent
-from ebda.plotting.style import FIT, NULL, PURPLE, QUIET, SPARSE
-from ebda.priors import DiscretePrior
+from ebda.plotting.display import QUIET, Display, check_has, look, percent
+from ebda.rule.shrinkage import SHRINKAGES
 from ebda.theory import expected_error
 from ebda.typing import FloatArray
 
-_STYLES: dict[str, dict[str, Any]] = {
-    "mean": {"color": FIT, "lw": 2.2, "marker": "o"},
-    "sparse": {"color": SPARSE, "ls": "--", "marker": "s"},
-    "hard": {"color": NULL, "ls": ":", "lw": 1.8, "marker": "^"},
-    "none": {"color": PURPLE, "ls": "-.", "marker": "D"},
-}
 _NAMES = {"none": "none (independence rule)"}
-_RULES = tuple(_STYLES)
-# Sizes of the curve unless given: from a quarter of the study to four times it.
+_RULES = (*SHRINKAGES, "none")
+# Default sizes: from a quarter of the study to four times its size.
 _FACTORS = 2.0 ** np.arange(-2, 2.5, 0.5)
 
 
 class PlanningDisplay(Display):
-    """Expected error over the number of samples a class, for each rule.
+    """Expected error against the number of samples per class, for each rule.
 
     Parameters
     ----------
     n : ndarray
-        Samples a class.
+        Samples per class.
     curves : dict of str to ndarray
-        The expected error at each, by the name of the shrinkage.
+        Expected errors for these sizes, by the name of the rule.
     current : float, optional
-        Samples a class of the study at hand.
+        Samples per class of the study at hand.
 
     Examples
     --------
@@ -69,12 +62,12 @@ class PlanningDisplay(Display):
         rules: Sequence[str] = _RULES,
         **options: Any,
     ) -> PlanningDisplay:
-        """From effects that one assumes.
+        """From assumed effects.
 
         Parameters
         ----------
         n : array-like
-            Samples a class.
+            Samples per class.
         effects, pi0, n_features, **options
             As for :func:`ebda.theory.expected_error`.
         rules : sequence of {"mean", "sparse", "hard", "none"}
@@ -96,29 +89,29 @@ class PlanningDisplay(Display):
         n: npt.ArrayLike | None = None,
         rules: Sequence[str] = _RULES,
     ) -> PlanningDisplay:
-        """From the effects that a classifier of two classes has found.
+        """From the effects that a classifier of two classes has estimated.
 
-        The theory is of independent features with the prior that was estimated. Real
-        features hang together, and the error of a real study is larger: the curve is
-        a guide to what more samples bring, and no promise.
+        The theory takes features as independent and the estimated prior as true. Real
+        features are correlated, and the error of a real study is larger: the curve
+        shows what more samples would bring, and is not a promise.
 
         Parameters
         ----------
         model : EBClassifier
             Fitted, with a discrete prior.
         n : array-like, optional
-            Samples a class; by default a quarter of those of the fit to four times
-            as many.
+            Samples per class; by default from a quarter to four times those of the
+            fit.
         rules : sequence of {"mean", "sparse", "hard", "none"}
             Which curves.
         """
         check_has(model, "prior_", "moments_", "contrasts_")
         if len(model.classes_) != 2:
             raise ValueError(
-                f"the expected error is that of two classes; the model has "
+                "the expected error is that of two classes; the model has "
                 f"{len(model.classes_)}"
             )
-        if not isinstance(model.prior_, DiscretePrior):
+        if not hasattr(model.prior_, "atoms"):
             raise TypeError(
                 "the expected error needs a discrete prior, as prior='dp' or 'npmle' "
                 f"give; the model has a {type(model.prior_).__name__}"
@@ -147,9 +140,16 @@ class PlanningDisplay(Display):
             Where to draw.
         """
         axes = self._axes(ax)
-        for rule, curve in self.curves.items():
+        for place, (rule, curve) in enumerate(self.curves.items()):
+            style = look(place)
             axes.plot(
-                self.n, curve, ms=4, label=_NAMES.get(rule, rule), **_STYLES[rule]
+                self.n,
+                curve,
+                color=style.colour,
+                ls=style.line,
+                marker=style.marker,
+                ms=4,
+                label=_NAMES.get(rule, rule),
             )
         if self.current is not None:
             axes.axvline(
@@ -160,7 +160,7 @@ class PlanningDisplay(Display):
             )
         axes.set(
             xscale="log",
-            xlabel="samples a class (log scale)",
+            xlabel="samples per class (log scale)",
             ylabel="expected misclassification error",
             ylim=(0, None),
         )

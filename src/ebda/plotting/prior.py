@@ -1,24 +1,27 @@
 """The estimated prior of the differences: its atoms or density, and the mass at zero.
 
-The mass at zero is most of the prior as a rule, and would press everything else to the
-ground: it has a bar of its own, in full scale.
+The mass at zero is usually most of the prior, and everything else would be too small to
+see beside it: it has a bar of its own.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import singledispatch
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import laplace, norm
 
-from ebda.plotting.display import Display, check_has, strip_above
+from ebda.plotting.display import (
+    DATA,
+    FIT,
+    NULL,
+    SMALL,
+    Display,
+    check_has,
+    strip_above,
+)
 from ebda.plotting.labels import label_points
-from ebda.plotting.style import DATA, FIT, NULL, SMALL
-from ebda.priors import DiscretePrior, PointLaplacePrior, PointNormalPrior
-from ebda.priors.kernel import KernelPrior
 from ebda.priors.posterior import Prior
 from ebda.typing import FloatArray
 
@@ -29,7 +32,7 @@ _BAR = {
     "above zero": (FIT, "///"),
     "elsewhere": (FIT, "///"),
 }
-_TAIL = 0.999  # of a slab's mass is shown
+_REACH = 4.4  # standard deviations of a slab: 99.8 % of a Laplace distribution
 
 
 def _nothing() -> FloatArray:
@@ -43,13 +46,14 @@ class PriorShape:
     Parameters
     ----------
     masses : dict of str to float
-        Share of the prior by where it lies; "zero" is among them.
+        Share of the prior below zero, at zero, and so on.
     atoms, weights : ndarray
         Point masses away from zero.
     grid, density : ndarray
-        Density away from zero, of the mass that is not at zero.
+        Density of the mass that is not at zero.
     is_marginal : bool
-        Whether the density is that of z, noise included, for want of one of eta.
+        Whether the density is that of z, which includes noise, because that of eta is
+        not known.
     """
 
     masses: dict[str, float]
@@ -60,18 +64,41 @@ class PriorShape:
     is_marginal: bool = False
 
 
-@singledispatch
 def prior_shape(prior: Any, z: FloatArray | None) -> PriorShape:
-    """What to draw of a prior: by its kind, to which a new family may register.
+    """What to draw of a prior, by what it has.
 
-    A kind that is not known has no density that could be asked for, but that of z.
+    Discrete priors have ``atoms``, and a point mass with a slab has ``slab_density``.
+    Of all others the density of z is drawn; they may have the ``values`` that they were
+    fitted to.
     """
-    if z is None:
+    if hasattr(prior, "atoms"):
+        return _discrete_shape(prior)
+    if hasattr(prior, "slab_density"):
+        return _slab_shape(prior)
+    values = getattr(prior, "values", z)
+    if values is None:
         raise TypeError(
-            f"a {type(prior).__name__} does not say where its mass is: give z, the "
-            "values that it was fitted to"
+            f"a {type(prior).__name__} has neither atoms nor a slab to draw; give z, "
+            "the values that it was fitted to"
         )
-    return _marginal_shape(prior, z)
+    return _marginal_shape(prior, values)
+
+
+def _discrete_shape(prior: Any) -> PriorShape:
+    away = prior.atoms != 0
+    below = float(prior.weights[prior.atoms < 0].sum())
+    above = float(prior.weights[prior.atoms > 0].sum())
+    masses = {"below zero": below, "zero": prior.pi0, "above zero": above}
+    return PriorShape(masses, prior.atoms[away], prior.weights[away])
+
+
+def _slab_shape(prior: Any) -> PriorShape:
+    reach = _REACH * prior.slab_sd
+    grid = np.linspace(-reach, reach, 501)
+    half = (1 - prior.pi0) / 2
+    masses = {"below zero": half, "zero": prior.pi0, "above zero": half}
+    density = (1 - prior.pi0) * prior.slab_density(grid)
+    return PriorShape(masses, grid=grid, density=density)
 
 
 def _marginal_shape(prior: Any, z: FloatArray) -> PriorShape:
@@ -82,46 +109,8 @@ def _marginal_shape(prior: Any, z: FloatArray) -> PriorShape:
     return PriorShape(masses, grid=grid, density=density, is_marginal=True)
 
 
-def _three(below: float, zero: float, above: float) -> dict[str, float]:
-    return {"below zero": below, "zero": zero, "above zero": above}
-
-
-@prior_shape.register
-def _(prior: DiscretePrior, z: FloatArray | None) -> PriorShape:
-    away = prior.atoms != 0
-    below = float(prior.weights[prior.atoms < 0].sum())
-    above = float(prior.weights[prior.atoms > 0].sum())
-    return PriorShape(
-        _three(below, prior.pi0, above), prior.atoms[away], prior.weights[away]
-    )
-
-
-def _slab_shape(pi0: float, slab: Any) -> PriorShape:
-    end = slab.ppf(_TAIL)
-    grid = np.linspace(-end, end, 501)
-    half = (1 - pi0) / 2
-    return PriorShape(
-        _three(half, pi0, half), grid=grid, density=(1 - pi0) * slab.pdf(grid)
-    )
-
-
-@prior_shape.register
-def _(prior: PointNormalPrior, z: FloatArray | None) -> PriorShape:
-    return _slab_shape(prior.pi0, norm(scale=prior.tau))
-
-
-@prior_shape.register
-def _(prior: PointLaplacePrior, z: FloatArray | None) -> PriorShape:
-    return _slab_shape(prior.pi0, laplace(scale=1 / prior.rate))
-
-
-@prior_shape.register
-def _(prior: KernelPrior, z: FloatArray | None) -> PriorShape:
-    return _marginal_shape(prior, prior.values)
-
-
 class PriorDisplay(Display):
-    """The prior of the differences eta, and above it a bar of the mass at zero.
+    """The prior of the differences eta, below a bar that shows the mass at zero.
 
     Parameters
     ----------
@@ -150,9 +139,9 @@ class PriorDisplay(Display):
 
     @classmethod
     def from_estimator(cls, model: Any) -> PriorDisplay:
-        """From what has a ``prior_``: EBClassifier, NormalMeans, a prior estimator.
+        """From a fitted EBClassifier, NormalMeans or prior estimator.
 
-        All contrasts of a model with more than two classes have one prior.
+        A model with more than two classes has one prior for all contrasts.
         """
         check_has(model, "prior_")
         return cls.from_prior(model.prior_, getattr(model, "z_", None))
@@ -164,11 +153,12 @@ class PriorDisplay(Display):
         Parameters
         ----------
         prior : Prior
-            Discrete priors show atoms; a point mass with a slab, the slab's density;
-            all others, among them a kernel estimate, the density of z that is not
-            null.
+            Discrete priors are shown by their atoms; a point mass with a slab by the
+            density of the slab; all others, such as a kernel estimate, by the part of
+            the density of z that is not null.
         z : array-like, optional
-            The values that it was fitted to, for a prior of a kind not known here.
+            The values that the prior was fitted to, for a prior that has neither atoms
+            nor a slab.
         """
         values = None if z is None else np.asarray(z, dtype=np.float64).ravel()
         return cls(prior_shape(prior, values))
@@ -218,7 +208,7 @@ class PriorDisplay(Display):
         axes.set(ylabel=what, xlim=(grid[0], grid[-1]))
 
     def _draw_bar(self, axes: Any) -> None:
-        """Where the prior lies, in shares of all of it."""
+        """The shares of the prior below, at and above zero."""
         self.bar_ = bar = strip_above(axes, 14, gap=22)
         left = 0.0
         for name, share in self.shape.masses.items():

@@ -1,7 +1,7 @@
 """Scores of samples by class, with the boundary between the classes.
 
-The score of a class is its log-odds against the most probable other class: positive
-where a sample is given this class. For two classes that is the decision function.
+The score of a class is its log-odds against the most probable other class: it is
+positive where this class is predicted. For two classes it is the decision function.
 """
 
 from __future__ import annotations
@@ -11,36 +11,44 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.stats import gaussian_kde
 
-from ebda.evaluation import Evaluation
-from ebda.plotting.classes import class_place
-from ebda.plotting.display import Display, strip_above
+from ebda.evaluation import Evaluation, log_probability, margins
+from ebda.plotting.display import (
+    INK,
+    QUIET,
+    SMALL,
+    Display,
+    class_place,
+    look,
+    plain,
+    strip_above,
+)
 from ebda.plotting.labels import label_points
-from ebda.plotting.style import INK, QUIET, SMALL, look, plain
-from ebda.plotting.swarm import density, grid_around, stack
 from ebda.typing import FloatArray, IntArray
 
-# Heights within a row of unit height: the density above its line, the points below.
+# Heights within a row of unit height: the density above its line, points below it.
 _DENSITY, _POINTS, _LARGEST_STEP = 0.42, 0.40, 0.055
-_SMALLEST = 1e-300  # a probability of zero has a logarithm too
+# Cells that points are piled up in, and values that a density is computed for.
+_BINS, _GRID = 60, 400
 
 
 class ScoreDisplay(Display):
-    """A row for each class: density of the scores, and every sample as a point.
+    """One row per class: density of the scores, and every sample as a point.
 
     Parameters
     ----------
     scores : ndarray of shape (n_samples,)
-        Positive: on the right side of the boundary.
+        Scores, positive on the right of the boundary.
     codes : ndarray of int of shape (n_samples,)
-        True class, as a place in `classes`.
+        True classes, as indices into `classes`.
     classes : ndarray
-        Labels.
+        Labels of the classes.
     contrast : int, optional
-        Place of the class whose scores they are; without it each sample has the score
-        of its own class.
+        Index of the class whose scores are shown; without it, each sample has the score
+        of its true class.
     names : ndarray, optional
-        Of the samples, to label those on the wrong side.
+        Names of the samples, to label those on the wrong side.
 
     Examples
     --------
@@ -78,8 +86,8 @@ class ScoreDisplay(Display):
     ) -> ScoreDisplay:
         """From the decision function of a fitted classifier.
 
-        Scores of the samples of the fit are too good; `from_evaluation` shows honest
-        ones.
+        Scores of the samples that the model was fitted to are too good;
+        `from_evaluation` shows held-out scores.
 
         Parameters
         ----------
@@ -88,8 +96,8 @@ class ScoreDisplay(Display):
         X, y
             Samples and their classes.
         contrast : label of a class, optional
-            Whose score is shown: by default that of ``classes_[1]`` for two classes,
-            and for more that of each sample's own class.
+            The class whose score is shown: by default ``classes_[1]`` of two classes,
+            and of more the true class of each sample.
         names : array-like of shape (n_samples,), optional
             Names of the samples.
         """
@@ -135,7 +143,7 @@ class ScoreDisplay(Display):
         if (known[codes] != labels).any():
             row = int(np.argmax(known[codes] != labels))
             raise ValueError(
-                f"sample {row} has the class {labels[row]!r}, which is not among the "
+                f"sample {row} has the class {labels[row]!r}, which is not one of the "
                 f"classes {', '.join(map(repr, known.tolist()))}"
             )
         return cls._from_table(table, codes, known, contrast, names)
@@ -149,8 +157,7 @@ class ScoreDisplay(Display):
     ) -> ScoreDisplay:
         """From held-out predictions: the log-odds of their probabilities.
 
-        Probabilities below 1e-300 count as that: samples of a model that is so sure
-        heap up at log-odds of 691.
+        Probabilities below 1e-300 count as 1e-300, so log-odds end at 691.
 
         Parameters
         ----------
@@ -159,7 +166,7 @@ class ScoreDisplay(Display):
         contrast, names
             As in `from_estimator`.
         """
-        table = np.log(np.maximum(evaluation.probabilities, _SMALLEST))
+        table = log_probability(evaluation.probabilities)
         return cls._from_table(
             table, evaluation.codes, evaluation.classes, contrast, names
         )
@@ -199,8 +206,8 @@ class ScoreDisplay(Display):
         ax : matplotlib axes, optional
             Where to draw.
         n_labels : int
-            How many samples on the wrong side to name, the farthest first, if there
-            are names.
+            How many samples on the wrong side to name, the farthest from the boundary
+            first, if there are names.
         """
         k = len(self.classes)
         axes = self._axes(ax, (6.8, 1.6 + 0.95 * max(k, 2)))
@@ -256,7 +263,7 @@ class ScoreDisplay(Display):
         return self
 
     def _write_around(self, axes: Any, k: int) -> None:
-        """Names of the rows with their counts, and of the sides of the boundary."""
+        """Label the rows with their counts, and the sides of the boundary."""
         counts = np.bincount(self.codes, minlength=k)
         ticks = [
             f"{plain(name, longest=24)}\nn = {count}"
@@ -266,19 +273,19 @@ class ScoreDisplay(Display):
         axes.tick_params(axis="y", length=0)
         axes.spines["left"].set_visible(False)
         if self.contrast is None:
-            sides = ("called another class", "called its own class")
-            axes.set_xlabel("log-odds of the own class against the best other")
+            sides = ("predicted wrong", "predicted right")
+            axes.set_xlabel("log-odds of the true class against the best other")
         else:
             name = plain(self.classes[self.contrast])
             other = (
                 plain(self.classes[1 - self.contrast]) if k == 2 else "another class"
             )
-            sides = (f"called {other}", f"called {name}")
+            sides = (f"predicted {other}", f"predicted {name}")
             axes.set_xlabel(
                 f"log-odds of {name}" + (" against the best other" * (k > 2))
             )
         strip_above(axes, SMALL + 6).set_axis_off()  # a title stays above the words
-        # To the sides of the boundary, wherever that lies.
+        # On either side of the boundary, wherever that lies.
         for text, shift, align in (
             (f"← {sides[0]}", -5, "right"),
             (f"{sides[1]} →", 5, "left"),
@@ -304,14 +311,32 @@ class ScoreDisplay(Display):
         return label_points(axes, self.scores[worst], height[worst], names, points)
 
 
-def margins(table: FloatArray, own: IntArray) -> FloatArray:
-    """Score of one class of each sample less the largest of the others.
+def grid_around(scores: FloatArray) -> FloatArray:
+    """Values over the range of the scores, with space on either side of zero."""
+    low, high = min(scores.min(), 0.0), max(scores.max(), 0.0)
+    low, high = min(low, -0.3 * high), max(high, -0.3 * low)
+    margin = 0.08 * (high - low) or 1.0
+    return np.linspace(low - margin, high + margin, _GRID)
 
-    >>> margins(np.array([[1.0, 4.0, 2.0]]), np.array([2]))
-    array([-2.])
+
+def density(values: FloatArray, grid: FloatArray) -> FloatArray:
+    """Kernel density of the values; zero where they are too few or all equal."""
+    if len(values) < 3 or np.ptp(values) <= 1e-9 * np.ptp(grid):
+        return np.zeros(len(grid))
+    estimate: FloatArray = gaussian_kde(values)(grid)
+    return estimate
+
+
+def stack(values: FloatArray, low: float, high: float) -> IntArray:
+    """Height of each value in a pile of points: how many lie below it.
+
+    >>> stack(np.array([0.1, 5.0, 0.11, 0.12]), 0.0, 10.0)
+    array([0, 0, 1, 2])
     """
-    rows = np.arange(len(table))
-    others = table.copy()
-    others[rows, own] = -np.inf
-    difference: FloatArray = table[rows, own] - others.max(axis=1)
-    return difference
+    cells = np.minimum((values - low) * (_BINS / (high - low)), _BINS - 1).astype(int)
+    order = np.lexsort((values, cells))
+    ordered = cells[order]
+    first = np.searchsorted(ordered, ordered)
+    place = np.empty(len(values), dtype=np.intp)
+    place[order] = np.arange(len(values)) - first
+    return place

@@ -1,4 +1,4 @@
-"""The shrinkage curves: what each rule makes of z."""
+"""The shrinkage curves, alone or beside the histogram of z."""
 
 from __future__ import annotations
 
@@ -7,30 +7,28 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ebda.plotting.classes import contrast_row
-from ebda.plotting.display import Display, check_has
-from ebda.plotting.style import FIT, NULL, QUIET, SPARSE
+from ebda.plotting.display import (
+    QUIET,
+    Display,
+    check_has,
+    contrast_row,
+    look,
+)
+from ebda.plotting.marginal import MarginalDisplay
 from ebda.priors.posterior import Prior
-from ebda.rule import shrinkage
+from ebda.rule.shrinkage import SHRINKAGES
 from ebda.typing import FloatArray
-
-# Where rules agree they cover each other: wide and light first, narrow and dark last.
-_STYLES: dict[str, dict[str, Any]] = {
-    "mean": {"color": FIT, "lw": 4, "alpha": 0.45},
-    "sparse": {"color": SPARSE, "ls": "--", "lw": 1.6},
-    "hard": {"color": NULL, "ls": ":", "lw": 2.2},
-}
 
 
 class ShrinkageDisplay(Display):
-    """Estimates of eta as functions of z, for every shrinkage.
+    """Estimates of eta as functions of z, one for each shrinkage.
 
     Parameters
     ----------
     grid : ndarray
         Values of z.
     curves : dict of str to ndarray
-        The estimate at each, by the name of the shrinkage.
+        Estimates at these values, by the name of the shrinkage.
 
     Examples
     --------
@@ -53,9 +51,9 @@ class ShrinkageDisplay(Display):
         Parameters
         ----------
         model : EBClassifier
-            Fitted; its `zero_threshold` is that of the sparse and the hard rule.
+            Fitted; its `zero_threshold` is used.
         contrast : label of a class, optional
-            For more than two classes: over the range of its differences only.
+            For more than two classes: use the range of its differences only.
         """
         check_has(model, "z_", "prior_", "zero_threshold")
         row = contrast_row(model.classes_, contrast)
@@ -67,13 +65,13 @@ class ShrinkageDisplay(Display):
     def from_prior(
         cls, prior: Prior, z: npt.ArrayLike, zero_threshold: float = 0.5
     ) -> ShrinkageDisplay:
-        """From a prior, over the range of the given values."""
+        """From a prior, over the range of the values `z`."""
         values = np.asarray(z, dtype=np.float64)
         grid = np.linspace(values.min(), values.max(), 1001)
         posterior = prior.posterior(grid)
         curves = {
-            name: shrink(grid, posterior, zero_threshold)
-            for name, shrink in shrinkage.SHRINKAGES.items()
+            name: shrinkage.estimate(grid, posterior, zero_threshold)
+            for name, shrinkage in SHRINKAGES.items()
         }
         return cls(grid, curves)
 
@@ -87,18 +85,51 @@ class ShrinkageDisplay(Display):
         """
         axes = self._axes(ax)
         axes.plot(self.grid, self.grid, color=QUIET, lw=0.8, label="no shrinkage")
-        for name, curve in self.curves.items():
-            shown = _without_risers(curve)
-            axes.plot(self.grid, shown, label=name, **_STYLES[name])
+        for place, (name, curve) in enumerate(self.curves.items()):
+            # Curves that agree cover each other: the first is wide and light.
+            style, wide = look(place), place == 0
+            axes.plot(
+                self.grid,
+                _without_risers(curve),
+                color=style.colour,
+                ls=style.line,
+                lw=4 if wide else 1.8,
+                alpha=0.45 if wide else 1,
+                label=name,
+            )
         axes.set(xlabel="normalised difference z", ylabel="estimate")
         axes.legend(frameon=False, loc="upper left")
         return self
 
 
 def _without_risers(curve: FloatArray) -> FloatArray:
-    """The curve, interrupted where a rule jumps: it takes no value on the way."""
+    """The curve, interrupted where it jumps."""
     steps = (curve[1:] == 0) != (curve[:-1] == 0)
     jumps = np.flatnonzero(steps & (np.abs(np.diff(curve)) > 0.05))
     shown = curve.copy()
     shown[jumps] = np.nan
     return shown
+
+
+def plot_fit(model: Any) -> Any:
+    """Histogram of z with the fitted density, beside the shrinkage curves.
+
+    Parameters
+    ----------
+    model : EBClassifier
+        Fitted classifier.
+
+    Returns
+    -------
+    matplotlib Figure
+        Made without a screen; save it with ``savefig``.
+    """
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(10, 4), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    MarginalDisplay.from_estimator(model).plot(left)
+    ShrinkageDisplay.from_estimator(model).plot(right)
+    left.set_title(f"{model.n_features_in_} features, {model.prior_.pi0:.0%} null")
+    right.set_title("shrinkage")
+    return figure

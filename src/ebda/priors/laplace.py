@@ -56,6 +56,15 @@ class PointLaplacePrior(SpikeSlab):
         if not (np.isfinite(self.rate) and self.rate > 0):
             raise ValueError(f"rate must be positive, got {self.rate!r}")
 
+    @property
+    def slab_sd(self) -> float:
+        """Standard deviation of the slab."""
+        return float(np.sqrt(2)) / self.rate
+
+    def slab_density(self, eta: FloatArray) -> FloatArray:
+        """Density of the slab."""
+        return self.rate / 2 * np.exp(-self.rate * np.abs(eta))
+
     def slab(self, z: FloatArray, scale: FloatArray) -> tuple[FloatArray, ...]:
         """Log masses, locations and sd of the halves."""
         x = np.stack([z, -z]) / scale

@@ -52,6 +52,15 @@ class PointNormalPrior(SpikeSlab):
         if not (np.isfinite(self.tau) and self.tau > 0):
             raise ValueError(f"tau must be positive, got {self.tau!r}")
 
+    @property
+    def slab_sd(self) -> float:
+        """Standard deviation of the slab."""
+        return self.tau
+
+    def slab_density(self, eta: FloatArray) -> FloatArray:
+        """Density of the slab."""
+        return np.exp(log_density(eta, np.asarray(self.tau)))
+
     def slab(self, z: FloatArray, scale: FloatArray) -> tuple[FloatArray, ...]:
         """Log masses, locations and sd of the halves."""
         total = np.hypot(scale, self.tau)

@@ -1,7 +1,7 @@
 """What a reader should know before believing the numbers.
 
-A check looks at the case and returns a :class:`Caution` or None; `CHECKS` is the list
-of them, in the order in which they are shown.
+A check takes the case and returns a :class:`Caution` or None; `CHECKS` lists them in
+the order in which they are shown.
 """
 
 from __future__ import annotations
@@ -11,21 +11,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ebda.report.case import Case
-from ebda.report.numbers import count, listed, percent
+from ebda.report.case import LEVEL, Case
 from ebda.report.structure import (
     batches_and_outliers,
     perfect_by_chance,
     perfect_features,
 )
+from ebda.report.words import count, listed, percent
 
-# Fewer samples than this in a class tell its mean and any error badly.
+# With fewer samples than this, the mean of a class and any error are poorly estimated.
 FEW = 10
 # A class with this many times the samples of another.
 UNEQUAL = 4.0
-# A q-value up to here counts as a difference.
-LEVEL = 0.05
-# Expected number of perfect features by chance that is no surprise.
+# Perfect features are mentioned where fewer than this many are expected by chance.
 _SURPRISE = 0.05
 
 
@@ -36,9 +34,9 @@ class Caution:
     Parameters
     ----------
     severe : bool
-        Whether conclusions are in danger, or it is merely good to know.
+        Whether conclusions are at risk, or it is merely good to know.
     title, words : str
-        What it is, and what to do.
+        What it is, and what to do about it.
     """
 
     severe: bool
@@ -59,8 +57,9 @@ def few_samples(case: Case) -> Caution | None:
         True,
         "Few samples",
         f"The model has fewer than {FEW} samples of {listed(few)}. The error below "
-        "hangs on single samples, and so does the list of features. More samples of "
-        "that class help more than anything else.",
+        "depends on single samples, and so does the list of features. More samples of "
+        f"{'these classes' if len(few) > 1 else 'this class'} would help more than "
+        "anything else.",
     )
 
 
@@ -75,9 +74,10 @@ def imbalance(case: Case) -> Caution | None:
         False,
         "Unequal classes",
         f"There are {ratio:.1f} times as many samples of {case.classes[large]} as of "
-        f"{case.classes[small]}. Always answering {case.classes[large]} would be wrong "
-        f"for {always} only: compare the errors of the classes, not the total. Where "
-        'the shares will be others in use, fit with priors="uniform" or the true ones.',
+        f"{case.classes[small]}. Always predicting {case.classes[large]} would be "
+        f"wrong for only {always}, so compare the errors of the classes, not the "
+        "total. If the classes will have other shares in practice, pass these to the "
+        "model as its class probabilities (priors).",
     )
 
 
@@ -89,25 +89,26 @@ def no_better_than_chance(case: Case) -> Caution | None:
     return Caution(
         True,
         "Not better than chance",
-        f"Always naming the most frequent class errs in {percent(e.chance_error)} of "
-        f"the samples, and the interval of the error reaches {percent(e.interval()[1])}"
-        ". These data do not show that the classes can be told apart.",
+        "Always predicting the most frequent class is wrong for "
+        f"{percent(e.chance_error)} of the samples, and the interval of the error "
+        f"reaches {percent(e.interval()[1])}. These data do not show that the classes "
+        "can be told apart.",
     )
 
 
 def no_error(case: Case) -> Caution | None:
-    """Every held-out sample right."""
+    """Every held-out sample was classified correctly."""
     e = case.evaluation
     if e is None or e.n_errors or e.chance_error == 0:
         return None
     return Caution(
         False,
         "Separation that may be too good to be true",
-        f"All {count(len(e.codes))} held-out samples were classified right. Some "
-        "classes are that far apart. It also happens where something else tells them "
-        "apart: a column that encodes the label, classes measured in different "
-        "batches, the same patient in several samples, or features that were chosen "
-        "with the labels of all samples before.",
+        f"All {count(len(e.codes))} held-out samples were classified correctly. Some "
+        "classes are that far apart. But the cause may also be something else: a "
+        "column that encodes the label, classes that were measured in different "
+        "batches, several samples of the same patient, or features that were selected "
+        "beforehand with the labels of all samples.",
     )
 
 
@@ -128,14 +129,14 @@ def perfect_feature(case: Case) -> Caution | None:
         False,
         "A single feature separates perfectly",
         f"{listed(names, 5)}{': each alone' if len(names) > 1 else ' alone'} separates "
-        f"{what} without an error in {count(len(case.codes))} samples. A "
-        "good marker does that, and so does a column that was made from the label. "
-        "Make sure which it is.",
+        f"{what} without an error in {count(len(case.codes))} samples. A good marker "
+        "does that, and so does a column that was made from the label. Check which of "
+        "the two it is.",
     )
 
 
 def batch(case: Case) -> Caution | None:
-    """A strong factor with two groups of samples, or one sample unlike the rest."""
+    """A strong factor that splits the samples, or a sample unlike the others."""
     if case.codes is None:
         return None
     n = len(case.codes)
@@ -155,15 +156,14 @@ def batch(case: Case) -> Caution | None:
             f"A common factor with {percent(factor.share)} of the variance within the "
             f"classes divides the samples into groups of {len(factor.samples)} and "
             f"{len(factor.rest)} ({listed(shares)}). The smaller group: "
-            f"{listed(group)}. The rule takes such factors out, but what coincides "
-            "with a class cannot be taken out: compare the groups with dates, plates "
-            "and sites."
+            f"{listed(group)}. A rule can remove such a factor, but not the part that "
+            "coincides with a class: compare the groups with dates, plates and sites."
         )
     for factor in outliers:
         who = case.name_of(int(factor.samples[0]), n)
         words.append(
-            f"{who} is unlike all others: it alone makes a factor with "
-            f"{percent(factor.share)} of the variance within the classes. Look at its "
+            f"{who} is unlike all others: this sample alone is a factor with "
+            f"{percent(factor.share)} of the variance within the classes. Check its "
             "quality."
         )
     if not words:
@@ -173,50 +173,50 @@ def batch(case: Case) -> Caution | None:
 
 
 def factors(case: Case) -> Caution | None:
-    """Common factors, whatever they are."""
+    """Common factors of any kind."""
     n = case.model.n_factors_
     if not n:
         return None
-    were = "It was" if n == 1 else "They were"
+    subject = "is a common factor" if n == 1 else f"are {n} common factors"
     return Caution(
         False,
         "Common factors within the classes",
-        f"{count(n, 'common factor')} that many features share: batches, cell types, "
-        f"the state of a sample. {were} estimated and taken out of the rule and of "
-        "z and the effects below. If the classes were measured at different times or "
-        "places, no method can tell the batch from the class.",
+        f"There {subject} that many features share, such as batches, cell types or the "
+        "state of a sample. The rule, z and the effects below are adjusted for "
+        f"{'it' if n == 1 else 'them'}. If the classes were measured at different "
+        "times or places, no method can tell the batch from the class.",
     )
 
 
 def no_features(case: Case) -> Caution | None:
-    """No single feature that can be named."""
+    """No single feature is a finding."""
     if not case.model.selected_.any():
         return Caution(
             True,
             "No difference found",
-            "The prior cannot tell any difference from zero, and no feature has a "
-            "weight in the rule. Every sample gets the most frequent class.",
+            "No difference could be told from zero, and no feature has a weight in the "
+            "rule. Every sample is assigned to the most frequent class.",
         )
-    if case.ranking.selected(LEVEL).any():
+    if case.n_found:
         return None
     return Caution(
         False,
         "No single feature stands out",
-        f"No feature has a q-value of {LEVEL:g} or less. The rule may still predict by "
-        "many small differences, but none of the features below should be named as a "
-        "finding.",
+        f"No feature has a q-value of {LEVEL:g} or less. The rule may still predict "
+        "well from many small differences, but none of the features below should be "
+        "reported as a finding.",
     )
 
 
 def no_evaluation(case: Case) -> Caution | None:
-    """Nothing is known of the error."""
+    """The error was not estimated."""
     if case.evaluation is not None:
         return None
     return Caution(
         False,
-        "No honest error",
-        "The page was made without cross-validation and without a test set, so it "
-        "cannot say how often the model errs on new samples.",
+        "Error not estimated",
+        "This page was made without cross-validation and without a test set, so it "
+        "cannot say how often the model will be wrong on new samples.",
     )
 
 
@@ -234,6 +234,6 @@ CHECKS: tuple[Callable[[Case], Caution | None], ...] = (
 
 
 def cautions(case: Case) -> list[Caution]:
-    """Everything that the checks found, the severe first."""
+    """Everything that the checks found, warnings first."""
     found = [caution for check in CHECKS if (caution := check(case)) is not None]
     return sorted(found, key=lambda caution: not caution.severe)

@@ -1,25 +1,20 @@
-"""Drawings that need no script, as SVG: error, weights, calibration.
+"""Drawings that need no JavaScript, as SVG: error, shares, calibration.
 
 Sizes are in pixels. A drawing whose text must stay readable on a phone is made for the
-width that it is shown at, and colours come from the style sheet by class.
+width that it is shown at. Colours come from the style sheet, by class.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from scipy.stats import binomtest
 
-from ebda.evaluation import Evaluation
+from ebda.evaluation import CalibrationBins, Evaluation
 from ebda.report.markup import Markup, tag
-from ebda.report.numbers import count, percent
-from ebda.report.scored import Scored
+from ebda.report.words import count, percent
 from ebda.typing import FloatArray
 
-# Colours there are for classes; more classes use them again.
+# Number of colours for classes; further classes use them again.
 N_COLOURS = 7
-# Samples that a point of the calibration stands for, and points at most.
-_IN_BIN = 8
-_BINS = 8
 
 
 def svg(width: float, height: float, label: str, *children: object) -> Markup:
@@ -107,33 +102,9 @@ def _step(length: float, most: int = 5) -> float:
     return float(next(m * power for m in (1, 2, 5, 10) if m * power >= rough))
 
 
-def calibration_points(scored: Scored) -> list[tuple[float, float, float, float, int]]:
-    """Mean probability, share that came true with its interval, and number, by bin.
-
-    For two classes the probability of the second; for more, that of the class which
-    was named. Bins hold equal numbers of samples.
-    """
-    assert scored.codes is not None
-    p = scored.probabilities
-    if p.shape[1] == 2:
-        stated, true = p[:, 1], scored.codes == 1
-    else:
-        stated, true = p.max(axis=1), scored.predicted == scored.codes
-    order = np.argsort(stated, kind="stable")
-    bins = int(np.clip(len(order) // _IN_BIN, 1, _BINS))
-    points = []
-    for part in np.array_split(order, bins):
-        n, k = len(part), int(true[part].sum())
-        ci = binomtest(k, n).proportion_ci(0.95, method="wilson")
-        low, high = float(ci.low), float(ci.high)
-        points.append((float(stated[part].mean()), k / n, low, high, n))
-    return points
-
-
-def calibration(scored: Scored, what: str) -> Markup:
-    """Stated probability against the share that came true."""
+def calibration(bins: CalibrationBins, event: str) -> Markup:
+    """Predicted probability of an event against the share for which it occurred."""
     width, height, left, bottom, top, right = 330, 294, 46, 48, 10, 24
-    points = calibration_points(scored)
 
     def x(v: float) -> float:
         return left + v * (width - left - right)
@@ -146,20 +117,23 @@ def calibration(scored: Scored, what: str) -> Markup:
     parts += [line(x(0), y(t), x(1), y(t), "grid") for t in ticks]
     parts += [label(x(t), y(0) + 17, percent(t), at="middle") for t in ticks]
     parts += [label(x(0) - 6, y(t) + 4, percent(t), at="end") for t in ticks]
-    parts.append(line(x(0), y(0), x(1), y(1), "diagonal"))
-    for stated, share, low, high, n in points:
+    parts.append(line(x(0), y(0), x(1), y(1), "ideal"))
+    told = []
+    for i, few in enumerate(bins.few_samples.tolist()):
+        stated, share = float(bins.predicted[i]), float(bins.observed[i])
+        low, high = float(bins.low[i]), float(bins.high[i])
+        words = f"predicted {percent(stated)}, observed {percent(share)}"
+        told.append(f"{words} of {count(bins.counts[i])}")
         parts.append(line(x(stated), y(low), x(stated), y(high), "whisker"))
-        words = f"stated {percent(stated)}, true for {percent(share)} of {count(n)}"
+        title = tag("title", f"{words} of {count(bins.counts[i], 'sample')}")
         mark = {"cx": f"{x(stated):.1f}", "cy": f"{y(share):.1f}", "r": "4.5"}
-        parts.append(tag("circle", tag("title", words), class_="estimate", **mark))
-    parts.append(
-        label((x(0) + x(1)) / 2, height - 8, f"stated probability {what}", at="middle")
-    )
-    told = "; ".join(
-        f"stated {percent(stated)}, came true for {percent(share)} of {n}"
-        for stated, share, _, _, n in points
-    )
-    return svg(width, height, f"Calibration. {told}.", *parts)
+        parts.append(
+            tag("circle", title, class_="estimate few" if few else "estimate", **mark)
+        )
+    middle = (x(0) + x(1)) / 2
+    words = f"predicted probability {event}"
+    parts.append(label(middle, height - 8, words, at="middle"))
+    return svg(width, height, f"Calibration: {'; '.join(told)}.", *parts)
 
 
 def histogram_places(score: FloatArray, bin_width: float) -> FloatArray:

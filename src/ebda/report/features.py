@@ -1,12 +1,13 @@
-"""The features as the page carries them: names, and arrays in base64.
+"""The features as the page stores them: names, and arrays in base64.
 
 A page must stay small enough for an e-mail. It holds the features in the order of
-their evidence, all of them where they fit into `BUDGET`, else the first ones; the
-reader is told which.
+their evidence: all of them where they fit into `BUDGET`, else the first ones, and it
+says so.
 """
 
 from __future__ import annotations
 
+import base64
 from typing import Any
 
 import numpy as np
@@ -15,31 +16,30 @@ import numpy.typing as npt
 from ebda.moments.contrasts import contrast_weights
 from ebda.report.case import Case
 from ebda.report.markup import embedded_json, plain
-from ebda.report.numbers import packed
 from ebda.rule.ranking import Ranking
 from ebda.rule.shrinkage import SHRINKAGES
 from ebda.typing import FloatArray, IntArray
 
-# Bytes of a page that features may take; drawings, text and script come to 0.3 MB.
+# Bytes of a page that features may take, besides drawings, text and script.
 BUDGET = 2_600_000
-# A name beyond this is cut: no one reads it, and one of them could fill the page.
+# Longer names are cut: no one reads them, and a single one could fill the page.
 LONGEST_NAME = 1000
-# Rates are kept as -log10, and below this they are all the same.
+# Rates are stored as -log10; smaller ones count as this.
 _LEAST_RATE = 1e-300
-# Points of a curve: one for each pixel of the plot, about.
+# Points of a curve: about one for each pixel of the plot.
 _GRID = 601
-# Characters of base64 for a number of four bytes.
+# Characters in base64 of a number of four bytes.
 _BASE64 = 16 / 3
 
-# Columns with one row a contrast; each is also a column of the table and of the CSV.
+# Columns with one row per contrast; each is also a column of the table and of the CSV.
 COLUMNS = ("difference", "z", "effect", "zero", "lfsr", "q", "weight")
 
 
 def columns(case: Case) -> dict[str, FloatArray]:
-    """Each column with one row a contrast and one entry a feature.
+    """Each column, with one row per contrast and one entry per feature.
 
-    The difference is that of the class means in the units of the data, with all that
-    common factors do to it; z and what follows from it are beside the factors.
+    The difference is that of the class means in the units of the data, including what
+    common factors contribute to it; z, and what follows from it, is adjusted for them.
     """
     ranking, moments = case.ranking, case.model.moments_
     positive, negative = contrast_weights(np.asarray(moments.counts))
@@ -60,8 +60,17 @@ def _log_rate(rate: FloatArray) -> FloatArray:
     return np.maximum(minus_log, 0.0)
 
 
+def packed(values: npt.NDArray[Any], kind: str = "<f4") -> str:
+    """An array in base64, of little-endian numbers: 5.3 characters each.
+
+    >>> packed(np.array([1.0, 2.0]))
+    'AACAPwAAAEA='
+    """
+    return base64.b64encode(values.astype(kind).tobytes()).decode("ascii")
+
+
 def shown_name(value: object) -> str:
-    """A name as text, cut where it is beyond reading.
+    """A name as text, cut where it is too long to be read.
 
     >>> len(shown_name("x" * 5000))
     1000
@@ -71,7 +80,7 @@ def shown_name(value: object) -> str:
 
 
 def features_that_fit(names: list[str] | None, n: int, n_numbers: int) -> int:
-    """How many of the first features a page has room for; one at least.
+    """How many of the first features a page has room for, at least one.
 
     >>> features_that_fit(None, 10**6, n_numbers=10) == int(BUDGET // (160 / 3))
     True
@@ -83,12 +92,12 @@ def features_that_fit(names: list[str] | None, n: int, n_numbers: int) -> int:
 
 
 def payload(case: Case) -> dict[str, Any]:
-    """What the script reads: everything about the features."""
+    """What the script reads: all about the features."""
     ranking, n_contrasts = case.ranking, len(case.contrasts)
     order = ranking.order
     names = None
     if ranking.names is not None:
-        # Names beyond what numbers alone leave room for need not be looked at.
+        # Even without names, no more features than this would fit.
         most = int(BUDGET // (len(COLUMNS) * _BASE64)) + 1
         names = [shown_name(ranking.names[j]) for j in order[:most]]
         order = order[:most]
@@ -115,7 +124,7 @@ def payload(case: Case) -> dict[str, Any]:
 
 
 def _orders(ranking: Ranking, kept: IntArray) -> list[npt.NDArray[np.intp]]:
-    """Places among the kept features by the evidence for each contrast alone."""
+    """Order of the kept features by their evidence for each contrast alone."""
     return [
         np.lexsort((-np.abs(mean[kept]), lfsr[kept]))
         for lfsr, mean in zip(ranking.lfsr, ranking.posterior_mean, strict=True)
@@ -130,5 +139,8 @@ def _curves(case: Case) -> dict[str, str]:
     grid = np.linspace(low - margin, high + margin, _GRID)
     posterior = case.model.prior_.posterior(grid)
     kappa = case.model.zero_threshold
-    made = {name: f(grid, posterior, kappa) for name, f in SHRINKAGES.items()}
+    made = {
+        name: shrinkage.estimate(grid, posterior, kappa)
+        for name, shrinkage in SHRINKAGES.items()
+    }
     return {name: packed(curve) for name, curve in {"grid": grid, **made}.items()}

@@ -1,4 +1,4 @@
-"""The samples by class and score, the boundary, and the doubtful ones by name."""
+"""The samples as dots by class and score, with the boundary and some names."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ebda.report.case import Scored
 from ebda.report.drawings import N_COLOURS, histogram_places, label, line, svg
 from ebda.report.markup import Markup, join, tag
-from ebda.report.numbers import MINUS, NBSP, percent
-from ebda.report.scored import Scored
+from ebda.report.words import MINUS, NBSP, percent
 from ebda.typing import FloatArray, IntArray
 
-# Samples of a class that are drawn: enough for its shape.
+# Samples drawn per class: enough to show its shape.
 MOST = 400
-# Log-odds that the drawing reaches at least and at most; dots beyond lie at its edge.
-# Where not even the first of these shares lies within, it reaches to the second.
+# The axis covers at least the first and at most the second of these log-odds; dots
+# beyond lie at its edge. Where the second covers less than the first share of the
+# samples, the axis extends to the second share.
 _REACH = (4.0, 16.0)
 _USUAL = (0.75, 0.95)
 _DECADE = float(np.log(10))
@@ -37,7 +38,7 @@ Box = tuple[float, float, float, float]
 
 
 def thinned(scored: Scored) -> IntArray:
-    """Samples to draw: the doubtful ones, and of each class an even choice."""
+    """Samples to draw: the doubtful ones, and evenly spaced ones of each class."""
     keep = np.zeros(len(scored), dtype=bool)
     score, lane = scored.score, scored.lane
     for k in np.unique(lane):
@@ -52,14 +53,14 @@ def thinned(scored: Scored) -> IntArray:
 
 @dataclass(frozen=True)
 class Axis:
-    """Log-odds to pixels; what lies beyond is put at the edge.
+    """Log-odds to pixels; what lies beyond the ends is put there.
 
     Parameters
     ----------
     low, high : float
         Log-odds at the edges.
     width : int
-        Of the drawing.
+        Width of the drawing.
     """
 
     low: float
@@ -93,11 +94,11 @@ class Lane:
     Parameters
     ----------
     samples : ndarray of int
-        Which.
+        The samples.
     x, y : ndarray
-        Their places.
+        Where they are drawn.
     top, middle : float
-        Of the lane.
+        Position of the lane.
     """
 
     samples: IntArray
@@ -108,7 +109,7 @@ class Lane:
 
 
 def arrange(scored: Scored, n_classes: int, axis: Axis) -> tuple[list[Lane], float]:
-    """A lane for each class, as high as its largest heap needs, and the lower edge."""
+    """A lane for each class, as high as its tallest pile needs, and the lower edge."""
     drawn = thinned(scored)
     members = [drawn[scored.lane[drawn] == k] for k in range(n_classes)]
     across = [axis.at(scored.score[member]) for member in members]
@@ -125,16 +126,16 @@ def arrange(scored: Scored, n_classes: int, axis: Axis) -> tuple[list[Lane], flo
 
 
 def lanes(scored: Scored, classes: list[str], width: int) -> Markup:
-    """Dots of the samples in a lane for each class.
+    """The samples as dots, in one lane per class.
 
     Parameters
     ----------
     scored : Scored
         The samples.
     classes : list of str
-        Labels.
+        Labels of the classes.
     width : int
-        In pixels.
+        Width in pixels.
     """
     two = len(classes) == 2
     axis = Axis.of(scored.score, two, width)
@@ -153,7 +154,7 @@ def lanes(scored: Scored, classes: list[str], width: int) -> Markup:
             for i, x, y in zip(lane.samples, lane.x, lane.y, strict=True)
         ]
     parts.append(line(boundary, _TOP, boundary, bottom, "boundary"))
-    what = "odds of the own class against the strongest other"
+    what = f"odds of the {scored.lane_is} class against the most probable other"
     if two:
         what = f"probability of {_cut(classes[1])}"
     parts.append(label(width / 2, bottom + 38, what, at="middle"))
@@ -161,13 +162,13 @@ def lanes(scored: Scored, classes: list[str], width: int) -> Markup:
     wrong = int(np.count_nonzero(scored.predicted != scored.lane))
     told = (
         f"{len(scored)} samples by class and score; {wrong} on the wrong side of the "
-        "boundary. The doubtful ones are listed below."
+        "boundary. Doubtful samples are listed below."
     )
     return svg(width, bottom + 46, told, *parts)
 
 
 def _ticks(axis: Axis, two: bool) -> list[tuple[float, str]]:
-    """Places on the axis and what is written there, as many as there is room for."""
+    """Positions and labels of the ticks, as many as there is room for."""
     room = max(1, axis.width // 74)
     decades = np.arange(np.ceil(axis.low / _DECADE), axis.high // _DECADE + 1)
     step = next(s for s in _STEPS if len(decades) <= room * s)
@@ -175,7 +176,7 @@ def _ticks(axis: Axis, two: bool) -> list[tuple[float, str]]:
 
 
 def _tick(decade: int, two: bool) -> tuple[float, str]:
-    """A power of ten of the odds, or the probability next to it, as text."""
+    """Position of a power of ten of the odds, and its label."""
     size = abs(decade)
     power = f"10{str(-size if two else size).translate(_SUPERSCRIPT)}"
     if not two:
@@ -213,7 +214,7 @@ def _dot(
 def _names(
     scored: Scored, found: list[Lane], boundary: Box, width: int
 ) -> list[Markup]:
-    """The worst samples by name, off the boundary and off all dots."""
+    """Names of the worst samples, where they cover neither the boundary nor a dot."""
     if scored.names is None:
         return []
     boxes = [boundary]
@@ -256,7 +257,7 @@ def _written(
         written = label(box[0] + 2, cy + dy, name, "sample-name")
         if abs(dy) < high:
             return written
-        # Above or below several dots: a stroke says which.
+        # Above or below several dots: a line leads to the right one.
         end = cy + dy + 3 if dy < 0 else cy + dy - high + 3
         return join([line(cx, cy, cx, end, "leader"), written])
     return None

@@ -1,4 +1,4 @@
-"""HTML as text that is safe by construction: what is not markup is escaped.
+"""HTML that is safe by construction: whatever is not markup is escaped.
 
 Names of features, classes and samples come from other people's files. Whatever is put
 into an element or an attribute here is escaped, unless it was itself made by `tag`.
@@ -16,6 +16,11 @@ _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 # What ends a script element, or a line of JavaScript, within a JSON string.
 _IN_SCRIPT = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
 _VOID = {"meta", "link", "br", "input"}
+
+# Widths that drawings are made for: a desk, a tablet or paper, and a phone.
+WIDTHS = {"wide": 1010, "middle": 640, "narrow": 316}
+# The same for a drawing that has half of a page.
+HALF_WIDTHS = {"wide": 480, "middle": 316, "narrow": 316}
 
 
 class Markup(str):
@@ -76,7 +81,7 @@ def tag(name: str, /, *children: object, **attributes: object) -> Markup:
 
 
 def join(parts: Any, separator: str = "") -> Markup:
-    """Pieces of markup or text after each other.
+    """Pieces of markup or text, joined.
 
     >>> join(["a", tag("b", "c")], " ")
     'a <b>c</b>'
@@ -85,7 +90,7 @@ def join(parts: Any, separator: str = "") -> Markup:
 
 
 def name(value: object) -> Markup:
-    """A name from the data, kept apart from the direction of the text around it.
+    """A name from the data, isolated from the text direction around it.
 
     >>> name("<i>")
     '<bdi>&lt;i&gt;</bdi>'
@@ -101,3 +106,41 @@ def embedded_json(value: object) -> Markup:
     """
     dumped = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return Markup(dumped.translate(_IN_SCRIPT))
+
+
+def section(anchor: str, title: str, *children: object) -> Markup:
+    """A part of the page under its heading."""
+    heading = tag("h2", title, id=f"{anchor}-title")
+    return tag(
+        "section", heading, *children, id=anchor, aria_labelledby=f"{anchor}-title"
+    )
+
+
+def figure(drawing: Markup, caption: object, class_: str | None = None) -> Markup:
+    """A drawing over its caption."""
+    return tag("figure", drawing, tag("figcaption", caption), class_=class_)
+
+
+def table(
+    head: list[object], rows: list[list[object]], caption: str, class_: str
+) -> Markup:
+    """A table whose first column names its rows."""
+    titles = tag("tr", *[tag("th", title, scope="col") for title in head])
+    body = [
+        tag("tr", tag("th", row[0], scope="row"), *[tag("td", c) for c in row[1:]])
+        for row in rows
+    ]
+    return tag(
+        "div",
+        tag(
+            "table",
+            tag("caption", caption),
+            tag("thead", titles),
+            tag("tbody", *body),
+            class_=class_,
+        ),
+        class_="scroll",
+        tabindex="0",
+        role="region",
+        aria_label=caption,
+    )

@@ -1,51 +1,71 @@
-"""The first and the last of the page: summary, cautions, provenance."""
+"""The first and the last of the page: headline, summary, cautions, provenance."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
+from ebda.covariance import COVARIANCES
+from ebda.moments.variance import VARIANCES
+from ebda.priors import PRIORS
+from ebda.registry import Entry
+from ebda.report.case import LEVEL, Case
+from ebda.report.cautions import Caution
+from ebda.report.markup import Markup, name, section, tag
+from ebda.report.words import count, line_of, listed, percent, spoken
+from ebda.rule.shrinkage import SHRINKAGES
 
-from ebda.report.case import Case
-from ebda.report.cautions import LEVEL, Caution
-from ebda.report.layout import section
-from ebda.report.markup import Markup, name, tag
-from ebda.report.numbers import count, percent
+# What entries of `data` are called on the page, where it is not by their own name.
+_KEYS = {
+    "n_samples": "samples",
+    "n_features": "features",
+    "orientation": "samples are in",
+    "duplicates": "repeated names",
+    "drop": "columns left out",
+    "impute": "missing values",
+    "log": "logarithms",
+    "fitted_to": "checksum of the fitted samples",
+    "evaluated_on": "checksum of the evaluated samples",
+}
+# Components that a parameter of the model may name.
+_REGISTRIES: dict[str, Mapping[str, Entry]] = {
+    "covariance": COVARIANCES,
+    "shrinkage": SHRINKAGES,
+    "variance": VARIANCES,
+    "prior": PRIORS,
+}
 
-# What entries of `data` are called on the page.
-_KEYS = {"n_samples": "samples", "n_features": "features"}
+
+def headline(case: Case) -> str:
+    """What is told apart."""
+    if len(case.classes) == 2:
+        return " against ".join(case.classes)
+    if len(case.classes) <= 4:
+        return listed(case.classes)
+    return count(len(case.classes), "class", "classes")
 
 
 def summary(case: Case) -> Markup:
     """The numbers that a reader looks for first."""
-    found = np.atleast_2d(case.ranking.selected(LEVEL)).any(axis=0).sum()
-    facts: list[tuple[str, object, str]] = []
-    e = case.evaluation
-    if e is not None:
-        low, high = e.interval()
-        how = f"in {e.n_folds} folds" if e.n_folds else "of a test set"
-        note = f"95 % interval {percent(low)} to {percent(high)}; {how}"
-        facts.append(("held-out error", percent(e.error), note))
-        facts.append(
-            (
-                "error by chance",
-                percent(e.chance_error),
-                "naming the most frequent class",
-            )
-        )
-    classes = [
-        f"{count(n)} {label}"
-        for label, n in zip(case.classes, case.counts, strict=True)
-    ]
-    shown = ", ".join(classes) if len(classes) <= 4 else f"{len(classes)} classes"
-    facts.append(("samples", count(case.counts.sum()), shown))
-    facts.append(
-        (
-            "features",
-            count(case.n_features),
-            f"{count(found)} differ{'s' if found == 1 else ''} with q ≤ {LEVEL:g}",
-        )
+    sizes = ", ".join(case.sizes)
+    if len(case.classes) > 4:
+        sizes = f"{len(case.classes)} classes"
+    found = (
+        f"{count(case.n_found)} differ{'s' * (case.n_found == 1)} with q ≤ {LEVEL:g}"
     )
+    facts = [
+        ("samples", count(case.counts.sum()), sizes),
+        ("features", count(case.n_features), found),
+    ]
+    if (e := case.evaluation) is not None:
+        low, high = e.interval()
+        how = count(e.n_folds, "fold") if e.n_folds else "test set"
+        note = f"95 % interval {percent(low)} to {percent(high)}; {how}"
+        chance = "always predicting the most frequent class"
+        facts[:0] = [
+            ("held-out error", percent(e.error), note),
+            ("error by chance", percent(e.chance_error), chance),
+        ]
     return tag(
         "dl",
         *[
@@ -73,34 +93,35 @@ def caution_list(found: list[Caution]) -> Markup:
 
 
 def provenance(case: Case, versions: dict[str, str], date: str) -> Markup:
-    """Data, command and versions."""
-    known: dict[str, Any] = {
-        key: value for key, value in case.data.items() if value is not None
-    }
+    """Data, command, settings and versions."""
     rows: list[tuple[object, object]] = [
-        (
-            _KEYS.get(key, key.replace("_", " ")),
-            name(f"{value:,}" if isinstance(value, int) else value),
-        )
-        for key, value in known.items()
+        (_KEYS.get(key, key.replace("_", " ")), name(words))
+        for key, value in case.data.items()
+        if key != "command" and (words := spoken(value))
     ]
     if case.command:
         rows.append(("command", tag("code", case.command)))
-    parameters = _parameters(case.model)
-    rows.append(("model", tag("code", f"{type(case.model).__name__}({parameters})")))
-    rows.append(("made", date))
-    rows.append(("with", ", ".join(f"{k} {v}" for k, v in versions.items())))
+    rows.append(("settings", _settings(case.model)))
+    rows.append(("written", date))
+    rows.append(("versions", ", ".join(f"{k} {v}" for k, v in versions.items())))
     pairs = [tag("div", tag("dt", what), tag("dd", value)) for what, value in rows]
     return section(
         "provenance", "Data, command and versions", tag("dl", *pairs, class_="about")
     )
 
 
-def _parameters(model: Any) -> str:
-    """Parameters that differ from their defaults."""
+def _settings(model: Any) -> str:
+    """Parameters that differ from their defaults, in words."""
     default = type(model)().get_params(deep=False)
-    return ", ".join(
-        f"{key}={value!r}"
+    changed = [
+        _setting(key, value)
         for key, value in model.get_params(deep=False).items()
         if repr(value) != repr(default[key])
-    )
+    ]
+    return "; ".join(changed) or "all defaults"
+
+
+def _setting(key: str, value: Any) -> str:
+    line = line_of(_REGISTRIES.get(key, {}), value) if isinstance(value, str) else ""
+    words = " ".join(spoken(value).split()) + (f" ({line})" if line else "")
+    return f"{key.replace('_', ' ')}: {words}"

@@ -1,4 +1,4 @@
-"""The page: one file that needs nothing else, and asks the network for nothing."""
+"""The page: one file that needs no other, and requests nothing from the network."""
 
 from __future__ import annotations
 
@@ -18,16 +18,15 @@ import numpy.typing as npt
 
 from ebda.evaluation import Evaluation
 from ebda.files import write
-from ebda.report.case import Case
+from ebda.report.case import Case, scored
 from ebda.report.cautions import cautions
 from ebda.report.features import payload
 from ebda.report.fitted import fit, top_features
-from ebda.report.markup import Markup, embedded_json, tag, text
-from ebda.report.numbers import count
-from ebda.report.overview import caution_list, provenance, summary
+from ebda.report.markup import Markup, embedded_json, join, tag, text
+from ebda.report.overview import caution_list, headline, provenance, summary
 from ebda.report.prediction import prediction, samples
-from ebda.report.scored import scored
-from ebda.report.words import headline
+from ebda.report.words import count, line_of
+from ebda.rule.shrinkage import SHRINKAGES
 
 _SCRIPTS = ("data.js", "plot.js", "figures.js", "table.js", "page.js")
 _STYLES = ("page.css", "figures.css", "print.css")
@@ -51,15 +50,15 @@ def render(
     model : EBClassifier
         Fitted, or loaded from a file.
     X : array-like or sparse matrix of shape (n_samples, n_features), optional
-        Samples: batches and features that separate perfectly are looked for in them,
-        and they are scored where there is no `evaluation`.
+        Samples, which are searched for batches and for features that separate the
+        classes perfectly. Without `evaluation`, their predictions are shown.
     y : array-like of shape (n_samples,), optional
-        Their labels.
+        True classes of these samples.
     evaluation : Evaluation, optional
         Held-out predictions, from :func:`ebda.evaluation.cross_validate` or
-        :func:`ebda.evaluation.evaluate`: the honest error.
+        :func:`ebda.evaluation.evaluate`. Without them the page shows no error.
     sample_names : iterable, optional
-        Names of the samples of the evaluation or of X, whichever are so many.
+        Names of the samples of `evaluation` or of X, whichever has as many.
     data : mapping, optional
         What to say about the data: "source", "target", "n_samples", "n_features",
         "transformation", or anything else.
@@ -69,7 +68,7 @@ def render(
     Returns
     -------
     str
-        The page; it loads nothing and asks the network for nothing.
+        The page, which requests nothing from the network.
 
     Examples
     --------
@@ -106,7 +105,7 @@ def render(
         samples=samples(case, found),
         chooser=_chooser(case),
         kept=_kept(case, shown),
-        threshold=f"{case.model.zero_threshold:g}",
+        curves=_curves(case),
         top=top_features(case),
         fit=fit(case),
         provenance=provenance(case, _versions(), _date()),
@@ -125,7 +124,7 @@ def write_report(
     data: Mapping[str, Any] | None = None,
     command: str | None = None,
 ) -> None:
-    """Write the report of a fitted model; a crash leaves an older file whole.
+    """Write the report of a fitted model; if that fails, an older file stays as it was.
 
     Parameters
     ----------
@@ -152,13 +151,13 @@ def _asset(*names: str) -> str:
 
 
 def _hash(content: str) -> str:
-    """What the Content-Security-Policy allows an inline script or style by."""
+    """The hash by which the Content-Security-Policy allows a script or style."""
     digest = hashlib.sha256(content.encode("utf-8")).digest()
     return f"sha256-{base64.b64encode(digest).decode('ascii')}"
 
 
 def _chooser(case: Case) -> Markup:
-    """Which class is compared, where there are more than two."""
+    """Menu of the contrasts, where there are several."""
     if len(case.contrasts) == 1:
         return Markup("")
     options = [tag("option", c, value=str(k)) for k, c in enumerate(case.contrasts)]
@@ -168,14 +167,29 @@ def _chooser(case: Case) -> Markup:
 
 
 def _kept(case: Case, n: int) -> Markup:
-    """Which features the page holds, where not all."""
+    """Which features the page holds, unless it holds all."""
     if n == case.n_features:
         return Markup("")
     return tag(
         "p",
-        f"The page holds the {count(n, 'feature')} with the strongest evidence, of "
-        f"{count(case.n_features)}; the ranking of the model has the others.",
+        f"The page holds the {count(n, 'feature')} with the strongest evidence, out of "
+        f"{count(case.n_features)}; the model's ranking has all of them.",
         class_="kept",
+    )
+
+
+def _curves(case: Case) -> Markup:
+    """What each curve of the shrinkage plot is."""
+    curves = []
+    for shrinkage in SHRINKAGES:
+        line = line_of(SHRINKAGES, shrinkage)
+        curves.append(join([tag("b", shrinkage), f": {line}" if line else ""]))
+    return join(
+        [
+            join(curves, "; "),
+            f". A difference is taken as zero where the probability of zero exceeds "
+            f"{case.model.zero_threshold:g}.",
+        ]
     )
 
 

@@ -1,8 +1,8 @@
-"""What the samples look like beside their classes: groups, outliers, single features.
+"""Structure of the samples besides their classes: batches, outliers, perfect features.
 
-Everything here is read off X and y, where a report has them: the first common factors
-within the classes, which may be batches, and features that tell the classes apart
-without any error.
+Everything here comes from X and y, where a report has them: the first common factors
+within the classes, which may be batches, and features that separate the classes without
+an error.
 """
 
 from __future__ import annotations
@@ -11,16 +11,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from scipy.special import gammaln
 
-from ebda.covariance.factors import largest_by_chance
-from ebda.data.samples import Samples
+from ebda.covariance.factor import largest_by_chance
+from ebda.data import RowSamples, Samples
 from ebda.typing import FloatArray, IntArray
 
-# Factors that are looked at: a batch that matters is among the strongest.
+# Number of factors examined: a batch that matters is among the strongest.
 _FACTORS = 3
-# Share of a factor's variance between two groups. A normal law has 0.64, a uniform one
-# 0.75; two groups that do not overlap come near 1.
+# Share of a factor's variance between two groups. The normal distribution has 0.64, the
+# uniform one 0.75; two groups that do not overlap come near 1.
 _TWO_GROUPS = 0.85
 # Share of a factor's variance in one sample that makes it an outlier.
 _ONE_SAMPLE = 0.5
@@ -30,12 +31,12 @@ _SMALLEST_GROUP = 4
 
 @dataclass(frozen=True, eq=False)
 class Factor:
-    """A common factor within the classes, as the samples have it.
+    """A common factor within the classes that splits the samples.
 
     Parameters
     ----------
     share : float
-        Of the variance within the classes.
+        Share of the variance within the classes.
     samples : ndarray of int
         Rows of X: the smaller of two groups, or the outlier.
     rest : ndarray of int
@@ -50,36 +51,32 @@ class Factor:
 def strongest_factors(
     X: Any, codes: IntArray, n_classes: int
 ) -> tuple[FloatArray, FloatArray, IntArray]:
-    """Shares of variance and scores of the first factors that are not chance.
+    """Shares of variance and scores of the first factors that are beyond chance.
 
     Returns
     -------
     share : ndarray of shape (n_factors,)
     scores : ndarray of shape (n_samples, n_factors)
-        Of unit length.
+        Columns of unit length.
     rows : ndarray of int
-        The rows of X that they are of.
+        The rows of X that the scores belong to.
     """
-    samples = Samples.of(X, codes, None)
+    samples: Samples = RowSamples.of(X, codes, None)
     moments = samples.moments(n_classes)
-    n, df = len(samples), float(moments.counts.sum() - (moments.counts > 0).sum())
+    df = float(moments.counts.sum() - (moments.counts > 0).sum())
     variance = moments.centred_squares.sum(axis=0) / max(df, 1.0)
     varying = variance > 0
-    nothing = np.empty(0), np.empty((n, 0)), samples.rows
     if df < 2 or not varying.any():
-        return nothing
+        return np.empty(0), np.empty((len(samples), 0)), samples.number
     scale = np.where(varying, np.sqrt(variance), np.inf)
-    gram = np.zeros((n, n))
-    for _, tile in samples.standardised(moments.means, scale):
-        gram += tile @ tile.T
-    value, vector = np.linalg.eigh(gram / df)
+    value, vector = np.linalg.eigh(samples.gram(moments.means, scale) / df)
     found = np.flatnonzero(value > largest_by_chance(df, int(varying.sum())))[::-1]
     found = found[:_FACTORS]
-    return value[found] / value.sum(), vector[:, found], samples.rows
+    return value[found] / value.sum(), vector[:, found], samples.number
 
 
 def two_groups(scores: FloatArray) -> tuple[float, float]:
-    """The cut that leaves least variance within two groups, and the share between.
+    """The cut that leaves the least variance within two groups, and the share between.
 
     >>> cut, between = two_groups(np.array([0.0, 0.1, 5.0, 5.1]))
     >>> 0.1 < cut < 5.0, between > 0.99
@@ -100,7 +97,7 @@ def two_groups(scores: FloatArray) -> tuple[float, float]:
 def batches_and_outliers(
     X: Any, codes: IntArray, n_classes: int
 ) -> tuple[list[Factor], list[Factor]]:
-    """Factors that split the samples into two groups, or that are one sample."""
+    """Factors that split the samples into two groups, and those that are one sample."""
     share, scores, rows = strongest_factors(X, codes, n_classes)
     batches, outliers = [], []
     for k, part in enumerate(share):
@@ -118,31 +115,36 @@ def batches_and_outliers(
 
 
 def perfect_features(X: Any, codes: IntArray, n_classes: int) -> IntArray:
-    """Features with a cut that has one class on one side and the rest on the other."""
-    everything = np.arange(len(codes))
-    samples = Samples(X, everything, codes, np.ones(len(codes)), everything)
-    members = [codes == k for k in range(n_classes) if (codes == k).any()]
-    if len(members) < 2:
+    """Features with a cut that separates one class from all others."""
+    present = [k for k in range(n_classes) if (codes == k).any()]
+    if len(present) < 2:
         return np.empty(0, dtype=np.intp)
+    ends = [_ends(X[np.flatnonzero(codes == k)]) for k in present]
+    low, high = np.array(ends).swapaxes(0, 1)
     perfect = np.zeros(X.shape[1], dtype=bool)
-    for cols, tile in samples.tiles():
-        for member in members[: 1 if len(members) == 2 else None]:
-            own, others = tile[member], tile[~member]
-            above = own.min(axis=0) > others.max(axis=0)
-            below = own.max(axis=0) < others.min(axis=0)
-            perfect[cols] |= above | below
+    for k in range(len(present)):
+        perfect |= low[k] > np.delete(high, k, axis=0).max(axis=0)
+        perfect |= high[k] < np.delete(low, k, axis=0).min(axis=0)
     found: IntArray = np.flatnonzero(perfect)
     return found
 
 
+def _ends(rows: Any) -> FloatArray:
+    """Smallest and largest value of each feature, dense."""
+    ends = [rows.min(axis=0), rows.max(axis=0)]
+    if sparse.issparse(rows):
+        ends = [end.toarray().ravel() for end in ends]
+    return np.array(ends)
+
+
 def perfect_by_chance(counts: FloatArray, n_features: int) -> float:
-    """Expected number of such features among independent ones without a difference.
+    """Expected number of perfect features among independent ones without a difference.
 
     >>> round(perfect_by_chance(np.array([3.0, 3.0]), 100), 6)
     10.0
     """
     n = counts.sum()
     orders = gammaln(n + 1) - gammaln(counts + 1) - gammaln(n - counts + 1)
-    # Of two classes, one apart is the other apart.
+    # What separates one of two classes separates the other.
     chance = 2 * np.exp(-orders)
     return float(n_features * (chance[0] if len(counts) == 2 else chance.sum()))

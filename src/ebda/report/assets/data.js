@@ -22,7 +22,8 @@ function contrastOf(k) {
 const COLUMN = unpack(DATA.column, Uint32Array);
 const MEANS = DATA.means.map((text) => unpack(text, Float32Array));
 const CURVES = Object.fromEntries(Object.entries(DATA.curves).map(([k, text]) => [k, unpack(text, Float32Array)]));
-/* Rates travel as -log10; this is 5 %. */
+const SHRINKAGES = Object.keys(CURVES).filter((name) => name !== "grid");
+/* Rates are stored as -log10; this is 5 %. */
 const LEVEL = -Math.log10(0.05);
 const MOST = 300;
 
@@ -30,7 +31,7 @@ const nameOf = (i) => (DATA.names ? DATA.names[i] : `x${COLUMN[i]}`);
 const minus = (text) => text.replace("-", "−");
 const thousands = (n) => n.toLocaleString("en-US");
 
-/* A number as it is shown: three digits, and no more noughts than are readable. */
+/* A number as it is shown: three digits, and no more zeros than are readable. */
 function shown(value) {
   const size = Math.abs(value);
   if (size === 0) return "0";

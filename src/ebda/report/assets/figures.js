@@ -1,7 +1,7 @@
 /* The two plots, and what they and the table share: hovered, selected, found. */
 
 const AXES = {
-  difference: () => (DATA.classes.length === 2 ? `mean of ${DATA.classes[1]} less mean of ${DATA.classes[0]}` : `mean of ${DATA.classes[state.contrast]} less mean of all`),
+  difference: () => (DATA.classes.length === 2 ? `mean of ${DATA.classes[1]} minus mean of ${DATA.classes[0]}` : `mean of ${DATA.classes[state.contrast]} minus mean of all`),
   effect: () => "effect (posterior mean, in standard errors)",
   lfsr: () => "−log₁₀ local false sign rate",
   zero: () => "probability of zero",
@@ -103,17 +103,17 @@ function drawFigures() {
   shrinkage.show({
     xs: current.z, ys: current.effect, group, named: [],
     x: [CURVES.grid[0], CURVES.grid[CURVES.grid.length - 1]],
-    y: extent([CURVES.grid[0], CURVES.grid[CURVES.grid.length - 1], ...extent(CURVES.mean, 0)], 0.02),
+    y: extent(Object.values(CURVES).flatMap((curve) => Array.from(curve)), 0.02),
     curves: [
-      { name: "none", xs: CURVES.grid, ys: CURVES.grid },
-      ...["hard", "sparse", "mean"].map((name) => ({ name, xs: CURVES.grid, ys: CURVES[name] })),
+      { kind: "none", xs: CURVES.grid, ys: CURVES.grid },
+      ...SHRINKAGES.map((name, k) => ({ kind: `k${k}`, xs: CURVES.grid, ys: CURVES[name] })).reverse(),
     ],
     across: "observed difference z", up: "estimate",
-    label: `Shrinkage plot: the estimate against z for ${thousands(current.n)} features, with curves for mean, sparse and hard. Arrow keys step through the features in the order of the table, Enter selects.`,
+    label: `Shrinkage plot: the estimate against z for ${thousands(current.n)} features, with curves for ${SHRINKAGES.join(", ")}. Arrow keys step through the features in the order of the table, Enter selects.`,
   });
 }
 
-for (const name of ["mean", "sparse", "hard"]) {
-  const stroke = make("svg", { viewBox: "0 0 26 8", "aria-hidden": "true" }, make("path", { class: `curve ${name}`, d: "M0 4H26" }));
+SHRINKAGES.forEach((name, k) => {
+  const stroke = make("svg", { viewBox: "0 0 26 8", "aria-hidden": "true" }, make("path", { class: `curve k${k}`, d: "M0 4H26" }));
   document.getElementById("curves").append(make("span", {}, stroke, name));
-}
+});

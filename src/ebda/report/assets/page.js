@@ -35,7 +35,7 @@ byId("download").addEventListener("click", () => {
   setTimeout(() => URL.revokeObjectURL(url), 10000);
 });
 
-/* The button wins over the system's wish, and is remembered where a page may. */
+/* The button overrides the system's setting, and is remembered where storage allows. */
 const wish = matchMedia("(prefers-color-scheme: dark)");
 const isDark = () => (document.documentElement.dataset.theme || (wish.matches ? "dark" : "light")) === "dark";
 function showTheme() {

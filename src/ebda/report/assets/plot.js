@@ -106,7 +106,7 @@ class Plot {
     return Object.entries(paths).map(([kind, d]) => make("path", { class: `dots ${kind}`, d: d.join("") }));
   }
 
-  curve({ name, xs, ys }) {
+  curve({ kind, xs, ys }) {
     const points = [];
     let pen = "M";
     for (let i = 0; i < xs.length; i += 1) {
@@ -115,7 +115,7 @@ class Plot {
       points.push(`${pen}${this.px(xs[i]).toFixed(1)} ${this.py(ys[i]).toFixed(1)}`);
       pen = "L";
     }
-    return make("path", { class: `curve ${name}`, d: points.join("") });
+    return make("path", { class: `curve ${kind}`, d: points.join("") });
   }
 
   /* Names of the first features, where they cover no other name. */

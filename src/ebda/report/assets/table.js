@@ -42,7 +42,7 @@ class Table {
     this.node.tHead.rows[0].replaceChildren(...cells);
   }
 
-  /* A second click turns the order round; rates and ranks start with the smallest. */
+  /* A second click reverses the order; rates and ranks start with the smallest. */
   sortBy(key) {
     const ascending = ["name", "rank", "lfsr", "q", "zero"].includes(key);
     this.sort = { key, down: this.sort.key === key ? !this.sort.down : !ascending };
@@ -69,7 +69,7 @@ class Table {
       this.lower = this.lower || rows.map((_, i) => nameOf(i).toLowerCase());
       rows = rows.filter((i) => this.lower[i].includes(this.query));
     }
-    /* Rates are kept as -log10, so their order is the other way round. */
+    /* Rates are stored as -log10, so their order is reversed. */
     const turn = (down ? -1 : 1) * (key === "lfsr" || key === "q" ? -1 : 1);
     if (key === "name") {
       const collator = new Intl.Collator("en", { numeric: true });
@@ -121,7 +121,7 @@ class Table {
     const button = make("button", { type: "button", "aria-pressed": String(i === state.selected) }, make("bdi", {}, nameOf(i)));
     button.addEventListener("click", () => {
       select(i);
-      /* The rows were made anew: give the focus back. */
+      /* The rows were replaced: restore the focus. */
       this.node.querySelector('tr[aria-current="true"] button')?.focus({ preventScroll: true });
     });
     const cells = FIELDS.slice(1).map(({ key, show }) => make("td", {}, show(current[key][i])));
