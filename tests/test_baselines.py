@@ -157,6 +157,7 @@ def test_kernel_equals_the_reference(number: int, method: str) -> None:
     np.testing.assert_allclose(mean, case["kernel_eb_h0.3"], atol=1e-8)
 
 
+@pytest.mark.slow
 def test_fast_kernel_is_the_exact_one() -> None:
     rng = np.random.default_rng(0)
     z = rng.normal(size=12_000)
@@ -294,6 +295,7 @@ def test_lasso_is_scikit_learns_at_the_same_lambda(sim: Any) -> None:
     np.testing.assert_allclose(intercept[0], theirs.intercept_[0], atol=1e-3)
 
 
+@pytest.mark.slow
 def test_lasso_chooses_by_cross_validation(sim: Any) -> None:
     one = LassoLogistic(rule="1se", random_state=0).fit(sim.data, sim.target)
     least = LassoLogistic(rule="min", random_state=0).fit(sim.data, sim.target)

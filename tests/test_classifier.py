@@ -160,6 +160,7 @@ def test_error_comes_near_the_limit_on_simulated_data() -> None:
     assert error < 0.07  # no shrinkage: 0.14; the limit with known variances: 0.028
 
 
+@pytest.mark.slow
 def test_many_classes_on_real_data() -> None:
     khan = load_khan()
     train = khan.split == "train"
@@ -179,6 +180,7 @@ def test_class_priors() -> None:
 # Probabilities
 
 
+@pytest.mark.slow
 @given(scale=st.floats(1e-3, 1e6), n_classes=st.integers(2, 4))
 def test_probabilities_are_finite_and_agree_with_predict(
     scale: float, n_classes: int
@@ -196,6 +198,7 @@ def test_probabilities_are_finite_and_agree_with_predict(
 # Ways to give the data
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [(12, 9), (8, 7, 6)])
 @pytest.mark.parametrize(
     "convert",
@@ -221,6 +224,7 @@ def test_the_container_does_not_matter(n: tuple[int, ...], convert: Any) -> None
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float32, np.int32, np.uint8, np.int64])
 def test_numbers_of_any_type_are_summed_in_float64(dtype: Any) -> None:
     X, y = data()
@@ -288,6 +292,7 @@ def test_units_of_features_do_not_matter_to_pooled_variances(shrinkage: str) -> 
 # Streams and weights
 
 
+@pytest.mark.slow
 @given(cuts=st.lists(st.integers(1, 20), max_size=4), order=st.randoms())
 def test_any_stream_of_batches_gives_the_model_of_one_fit(
     cuts: list[int], order: Any

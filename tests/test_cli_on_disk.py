@@ -66,6 +66,7 @@ STORES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", STORES, ids=lambda a: " ".join(a))
 def test_the_model_is_that_of_memory(
     folder: Path, tmp_path: Path, arguments: tuple[str, ...]

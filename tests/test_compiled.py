@@ -72,6 +72,7 @@ def sample(n: int, p: int, k: int, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
     return X.astype(dtype), rng.integers(k, size=n)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(
     ("n", "p", "k"),
@@ -251,6 +252,7 @@ def awkward(k: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     return X, y
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
     [

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -21,6 +21,7 @@ from ebda.moments.variance import (
     separate,
     variance_prior,
 )
+from profiles import examples
 
 
 def contrasts_of(
@@ -110,7 +111,7 @@ def test_many_classes_with_separate_variances_by_brute_force() -> None:
         np.testing.assert_allclose(got.z[c], d / np.sqrt(var), rtol=1e-11)
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(counts=st.lists(st.integers(1, 50), min_size=2, max_size=6))
 def test_both_sides_of_a_contrast_are_weighted_means(counts: list[int]) -> None:
     positive, negative = contrast_weights(np.array(counts, dtype=float))
@@ -121,7 +122,7 @@ def test_both_sides_of_a_contrast_are_weighted_means(counts: list[int]) -> None:
 
 @pytest.mark.parametrize("variance", VARIANCES)
 @pytest.mark.parametrize("sizes", [[6, 9], [4, 5, 6]])
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(
     unit=st.floats(1e-100, 1e100),
     sign=st.sampled_from([-1.0, 1.0]),

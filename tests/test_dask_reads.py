@@ -19,6 +19,9 @@ from ebda.baselines import IndependenceRule
 from ebda.data.dask import pieces, running, samples
 from ebda.estimators import classifier
 
+# A cluster takes seconds to start.
+pytestmark = pytest.mark.slow
+
 # More values than are held whatever memory there is.
 N, P = 128, 34_000
 HALF = 4 * N * P // 2

@@ -84,6 +84,7 @@ def test_batches_are_fitted_apart_and_averaged() -> None:
     assert fit.lower_bound_ == pytest.approx(sum(p.lower_bound_ for p in parts))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("inference", ["paper", "converged"])
 def test_n_jobs_does_not_change_a_bit(inference: str) -> None:
     # Large enough for the threads of BLAS to matter.
@@ -141,6 +142,7 @@ def test_bound_equals_its_definition() -> None:
     assert bound == pytest.approx(bound_by_definition(z, stats, model, phi), abs=1e-4)
 
 
+@pytest.mark.slow
 @given(
     seed=st.integers(0, 10_000),
     alpha=st.sampled_from([0.3, 1.0, 4.0]),
@@ -306,6 +308,7 @@ EFFECTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize("effects", sorted(EFFECTS))
 def test_binning_changes_posterior_means_by_less_than_a_thousandth(
@@ -441,6 +444,7 @@ def test_bad_parameters_are_named(parameter: dict[str, Any], message: str) -> No
         DirichletProcess(**parameter).fit([0.1, 0.2, 3.0])
 
 
+@pytest.mark.slow
 def test_evidence_equals_the_integral_over_the_parameters() -> None:
     rng = np.random.default_rng(0)
     z = rng.normal(size=300) + np.repeat([0.0, 3.0], [270, 30])

@@ -98,6 +98,7 @@ def test_one_strong_factor_is_that_of_the_explicit_correlation(p: int) -> None:
     np.testing.assert_allclose(got.specific, specific, atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_factor_classes_are_those_of_the_explicit_correlation(seed: int) -> None:
     sim = make_factor_classes(n_features=900, n_test=2, random_state=seed)
@@ -129,6 +130,7 @@ def test_a_strong_factor_is_recovered() -> None:
     assert np.mean(got.specific) == pytest.approx(1 - loading**2, abs=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variance", ["pooled", "moderated"])
 def test_independent_features_have_no_factors(variance: str) -> None:
     """Study 1 of the paper."""
@@ -140,6 +142,7 @@ def test_independent_features_have_no_factors(variance: str) -> None:
     assert none >= 9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("df", "p"), [(48, 1000), (10, 5000), (100, 30)])
 def test_chance_reaches_the_border_once_in_a_hundred(df: int, p: int) -> None:
     rng = np.random.default_rng(df)
@@ -172,6 +175,7 @@ def test_at_the_border_of_the_bulk_nothing_is_known_of_the_direction() -> None:
     assert cosine2[1] == pytest.approx(1.0, abs=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strength", [20.0, 60.0, 200.0])
 def test_the_cosine_is_that_of_eigenvector_and_truth(strength: float) -> None:
     p, df = 2000, 60

@@ -156,6 +156,7 @@ def test_classifiers_of_classes_of_one_size_cut_at_the_midpoint(
     np.testing.assert_array_equal(fits[0].intercept_, fits[1].intercept_)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sizes", [[6, 20], [5, 10, 30]])
 def test_the_correction_is_the_expectation_of_the_noise(sizes: list[int]) -> None:
     """Stein's lemma, by simulation of the class means: variances are known."""
@@ -189,6 +190,7 @@ def test_the_correction_is_the_expectation_of_the_noise(sizes: list[int]) -> Non
     assert (np.abs(np.mean(corrected, axis=0)) < 4 * error).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("parameters", "at_most"),
     [

@@ -25,7 +25,6 @@ import ebda
 from ebda import EBClassifier, NormalMeans, baselines
 from ebda.evaluation import Evaluation, cross_validate
 from ebda.modelfile import VERSION, container
-from ebda.storage.objects import SCHEMAS
 from ebda.modelfile.schemas import FAMILIES, MODELS
 from ebda.paper import classifier
 from ebda.plotting import plot_fit
@@ -40,6 +39,7 @@ from ebda.priors import (
     PointNormalPrior,
 )
 from ebda.priors.base import PriorFamily
+from ebda.storage.objects import SCHEMAS
 
 FIXTURES = Path(__file__).parent / "data"
 P = 30
@@ -468,6 +468,7 @@ def test_a_failure_leaves_the_old_file(
     assert [p.name for p in tmp_path.iterdir()] == ["m.ebda"]
 
 
+@pytest.mark.slow
 def test_a_crash_leaves_the_old_file(means: NormalMeans, tmp_path: Path) -> None:
     path = tmp_path / "m.ebda"
     ebda.save(means, path, data={"which": "old"})

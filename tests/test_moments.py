@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
 import ebda.moments.classwise
 from ebda.moments.classwise import ClassMoments, class_moments, merge_all
+from profiles import examples
 
 MIB = 2**20
 LAYOUTS: dict[str, Callable[[np.ndarray], Any]] = {
@@ -193,7 +194,7 @@ def test_sparse_blocks_of_any_size_agree(
         assert_same(got, naive_moments(X, codes, 3))
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(data=st.data(), centre=st.sampled_from([0.0, 1e5]))
 def test_blocks_of_rows_merge_in_any_order_and_grouping(
     data: st.DataObject, centre: float
@@ -228,7 +229,7 @@ def test_the_empty_moments_change_nothing() -> None:
         assert_same(merged, whole, rtol=0)
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(cuts=st.lists(st.integers(0, 10), max_size=4))
 def test_blocks_of_columns_join(cuts: list[int]) -> None:
     X, codes = sample(15, 10)
@@ -350,6 +351,7 @@ def test_a_dense_array_is_never_copied_as_a_whole(order: Any) -> None:
     assert peak < 64 * MIB + 8 * p * 8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", ["csr", "csc"])
 def test_a_sparse_matrix_is_never_copied_as_a_whole(layout: str) -> None:
     n, p = 200, 200_000

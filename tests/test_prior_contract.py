@@ -82,6 +82,7 @@ def test_posterior_mean_obeys_tweedie(family: Any, z: np.ndarray) -> None:
     np.testing.assert_allclose(prior.posterior(grid).mean, grid + slope, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_marginal_density_integrates_to_one(family: Any, z: np.ndarray) -> None:
     # Wide enough for a slab with exponential tails.
     grid = np.linspace(-150, 150, 60_001)

@@ -29,6 +29,7 @@ def command(out: Path, *options: str) -> list[str]:
     return [sys.executable, "-m", "ebda", "reproduce", *options, "--out", str(out)]
 
 
+@pytest.mark.slow
 def test_killed_and_started_again_it_ends_with_the_same_bytes(tmp_path: Path) -> None:
     arguments = ["figure1", *FAST, "--reps", "12"]
     whole, torn = tmp_path / "whole", tmp_path / "torn"
@@ -67,6 +68,7 @@ def test_any_subset_gives_the_same_numbers() -> None:
     assert other[0]["repetition"] == 4
 
 
+@pytest.mark.slow
 def test_jobs_do_not_matter(tmp_path: Path) -> None:
     for jobs in ("1", "2"):
         out = str(tmp_path / jobs)
@@ -154,6 +156,7 @@ def test_plan_leaves_out_what_is_done() -> None:
     assert plan(["table1"], columns, ["(1,500)"], 1, set())[0].row == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(TABLES))
 def test_every_table_runs(name: str) -> None:
     methods = [m for m in methods_of(TABLES[name]) if m in ("IR", "FAIR", "Limit")]

@@ -201,6 +201,7 @@ def data(n: tuple[int, ...], factors: bool) -> tuple[np.ndarray, np.ndarray]:
     return X, y
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("six_cores")
 @pytest.mark.parametrize(
     ("n", "factors", "arguments"),
