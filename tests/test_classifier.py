@@ -405,6 +405,7 @@ def test_after_fit_factors_and_folds_are_those_of_the_batches_since(
     assert (model.predict(X) == whole.predict(X)).mean() > 0.9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("convert", [np.asarray, sparse.csr_matrix, sparse.csc_matrix])
 def test_weights_are_frequencies(convert: Any) -> None:
     X, y = data()
@@ -420,6 +421,7 @@ def test_weights_are_frequencies(convert: Any) -> None:
 # At home in scikit-learn
 
 
+@pytest.mark.slow
 def test_works_with_the_tools_of_scikit_learn() -> None:
     X, y = data()
     pipeline = make_pipeline(StandardScaler(), EBClassifier(shrinkage="sparse"))
@@ -544,6 +546,7 @@ def test_scores_that_overflow_are_named() -> None:
         model.predict(X)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", [0.1, 1234.567])
 @pytest.mark.parametrize("convert", [np.asarray, sparse.csr_matrix, sparse.csc_matrix])
 def test_constants_are_constant_in_any_container(value: float, convert: Any) -> None:
@@ -672,6 +675,7 @@ def test_bad_weights_are_named(weight: np.ndarray, message: str) -> None:
         EBClassifier().fit(*data(), sample_weight=weight)
 
 
+@pytest.mark.slow
 def test_one_number_is_a_weight_for_all() -> None:
     X, y = data()
     twice = np.repeat(np.arange(len(y)), 2)

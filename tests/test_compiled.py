@@ -110,6 +110,7 @@ def test_the_loop_gives_the_bits_of_the_tiles(
             )
 
 
+@pytest.mark.slow
 @given(
     X=hnp.arrays(
         st.sampled_from([np.float32, np.float64]),
@@ -313,6 +314,7 @@ def test_cells_are_the_same_in_any_order_with_or_without_loops(
     )
 
 
+@pytest.mark.slow
 def test_the_plain_functions_are_the_loops(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is compiled, run by the interpreter: every line of it."""
     X, y = awkward(2)

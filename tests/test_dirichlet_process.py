@@ -69,6 +69,7 @@ def test_algorithm_1_equals_the_authors_program(number: int) -> None:
     np.testing.assert_allclose(sparse, case["sparse_posterior_mean"], atol=1e-8)
 
 
+@pytest.mark.slow
 def test_batches_are_fitted_apart_and_averaged() -> None:
     z, _ = sequence(np.random.default_rng(0), null=(900, 0.0), signal=(100, 4.0))
     dp = DirichletProcess(inference="paper", n_batches=3, random_state=5)

@@ -229,6 +229,7 @@ def test_batches_of_stores_are_one_fit(
     assert_same_fit(model, references["default", 3])
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_blocks")
 @examples(15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
@@ -514,6 +515,7 @@ def test_features_are_known_by_name(tmp_path: Path) -> None:
     assert not hasattr(model.fit(as_memmap(X, tmp_path), y), "feature_names_in_")
 
 
+@pytest.mark.slow
 def test_anndata_of_other_kinds(tmp_path: Path) -> None:
     X, y = with_factors(2)
     want = EBClassifier(covariance="diagonal").fit(X, y)

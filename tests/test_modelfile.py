@@ -95,6 +95,7 @@ def assert_predicts_the_same(a: Any, b: Any, X: Any) -> None:
         assert_same(getattr(a, name)(X), getattr(b, name)(X), name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize(
     "options",

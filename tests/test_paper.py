@@ -56,6 +56,7 @@ def test_unknown_names_are_refused() -> None:
         paper.classifier("SVM", 1)
 
 
+@pytest.mark.slow
 def test_the_seed_draws_the_batches() -> None:
     golub = load_golub()
     coefs = [

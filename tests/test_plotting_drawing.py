@@ -144,6 +144,7 @@ def words(figure: Any) -> list[Text]:
     return [text for text in found if text.get_text() and text.get_visible()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DISPLAYS)
 def test_axes_given_are_used_and_no_figure_is_made(name: str, real: RealData) -> None:
     import matplotlib.pyplot as plt

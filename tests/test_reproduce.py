@@ -78,6 +78,7 @@ def test_jobs_do_not_matter(tmp_path: Path) -> None:
     assert first == second
 
 
+@pytest.mark.slow
 def test_results_have_the_promised_columns(tmp_path: Path) -> None:
     rows = ["--rows", "(4,40)", "--methods", "IR", "EBClassifier", "Limit"]
     arguments = ["table1", *rows, "--reps", "2", "--jobs", "1", "--out", str(tmp_path)]
@@ -107,6 +108,7 @@ def test_results_have_the_promised_columns(tmp_path: Path) -> None:
     assert about["packages"]["ebda"]
 
 
+@pytest.mark.slow
 def test_a_folder_keeps_one_seed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -165,6 +167,7 @@ def test_every_table_runs(name: str) -> None:
     assert all(0 <= r["error"] < 0.5 for r in records)
 
 
+@pytest.mark.slow
 def test_extra_methods_run() -> None:
     records = repeat("table6", 0, 0, [m for m in EXTRA if m != "Limit"], seed=1)
     assert all(r["error"] < 0.2 for r in records)

@@ -462,6 +462,7 @@ def test_batches_give_the_model_of_one_fit(n: tuple[int, ...], container: Any) -
     assert_same_model(whole, stream, 1e-8)
 
 
+@pytest.mark.slow
 def test_a_stream_does_not_hold_on_to_the_batches() -> None:
     X, y = factor_data()
     stream = EBClassifier()
@@ -560,6 +561,7 @@ def test_sparse_data_give_the_model_of_dense_data(
     )
 
 
+@pytest.mark.slow
 def test_class_probabilities_move_the_intercept_alone() -> None:
     X, y = factor_data()
     base = EBClassifier(priors="uniform").fit(X, y)
