@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.integrate import trapezoid
 from scipy.special import betaln
 from scipy.stats import norm
 from sklearn.exceptions import ConvergenceWarning
@@ -457,7 +458,7 @@ def test_evidence_equals_the_integral_over_the_parameters() -> None:
     log_joint = np.logaddexp(log_null, log_signal).sum(axis=0) + norm.logpdf(atom, 0, 4)
     top = log_joint.max()
     mass = np.exp(log_joint - top)
-    area = np.trapezoid(np.trapezoid(mass, atom, axis=1), stick)
+    area = trapezoid(trapezoid(mass, atom, axis=1), stick)
     integral = top + np.log(area) + np.log(0.8) + np.log(0.2)
     noise = -0.5 * len(z) * np.log(2 * np.pi)
     cells = each_value(z, np.ones_like(z))
