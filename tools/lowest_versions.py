@@ -1,7 +1,6 @@
-#!/usr/bin/env python3
 """Pins of the lowest versions that pyproject.toml allows, for pip.
 
-    tools/lowest-versions [EXTRA ...]
+    python tools/lowest_versions.py [EXTRA ...]
 
 Prints the core dependencies, and those of the extras that are named, as NAME==LOWEST.
 """
