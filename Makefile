@@ -2,26 +2,47 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# What is installed: the extra that the demo needs, or everything.
+PLOT := $(VENV)/.plot
 READY := $(VENV)/.ready
+# Beside it, the lowest versions that pyproject.toml allows.
+LOWEST := .venv-lowest
+LOWEST_READY := $(LOWEST)/.ready
+INSTALL := -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test lint browser docs bench bench-accuracy clean help
+.PHONY: demo test test-fast test-versions lint browser docs bench bench-accuracy clean help
 
 help:
 	@echo "make demo   classify the embedded leukemia data and draw the fit"
 	@echo "make test   lint, type check and all tests with coverage"
+	@echo "make test-fast  the tests that take no longer than a second, while editing"
+	@echo "make test-versions  the same tests with the lowest versions that are allowed"
 	@echo "make lint   ruff and strict mypy only"
 	@echo "make browser  install Chromium (Debian), for the tests of the report"
 	@echo "make docs   build the documentation, running its examples"
 	@echo "make bench  speed and accuracy, as ratios to peers in the same run"
 	@echo "make bench-accuracy  errors on real and simulated data against peers (hours)"
 
-$(READY): pyproject.toml
+$(BIN)/python:
 	@echo "Setting up $(VENV) (once)..."
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+
+$(PLOT): pyproject.toml | $(BIN)/python
+	@$(BIN)/python $(INSTALL) --editable ".[plot]"
 	@touch $@
 
-demo: $(READY)
+$(READY): pyproject.toml | $(BIN)/python
+	@$(BIN)/python $(INSTALL) --editable ".[dev]"
+	@touch $(PLOT) $@
+
+$(LOWEST_READY): pyproject.toml tools/lowest_versions.py
+	@echo "Setting up $(LOWEST) (once)..."
+	@$(PYTHON) -m venv $(LOWEST)
+	@$(LOWEST)/bin/python $(INSTALL) --editable ".[all,test]" \
+		$$($(PYTHON) tools/lowest_versions.py all test)
+	@touch $@
+
+demo: $(PLOT)
 	@$(BIN)/ebda demo
 
 lint: $(READY)
@@ -31,6 +52,12 @@ lint: $(READY)
 
 test: lint
 	@$(BIN)/pytest --numprocesses auto --cov --cov-report=term
+
+test-fast: $(READY)
+	@$(BIN)/pytest --numprocesses auto -m "not slow"
+
+test-versions: $(LOWEST_READY)
+	@$(LOWEST)/bin/pytest --numprocesses auto -m "not slow"
 
 browser:
 	@tools/install-chromium
@@ -48,4 +75,4 @@ bench-accuracy: $(READY)
 	@$(BIN)/python benchmarks/accuracy.py
 
 clean:
-	rm -rf $(VENV) .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis docs/_build docs/api/generated
+	rm -rf $(VENV) $(LOWEST) .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis docs/_build docs/api/generated

@@ -23,10 +23,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from ebda.data.disk.prefetch import prefetched
 
 from ebda import EBClassifier
 from ebda.data.disk.passes import BlockedData
-from ebda.data.disk.prefetch import prefetched
 from ebda.data.opening import as_data
 
 SETTINGS: dict[str, dict[str, Any]] = {

@@ -1,14 +1,7 @@
-"""Shared by the tests: fewer hypothesis examples by default, many when asked.
-
-``HYPOTHESIS_PROFILE=thorough make test`` draws forty times as many.
-"""
+"""Shared by the tests: the number of examples that property tests draw."""
 
 from __future__ import annotations
 
-import os
+from profiles import load_profile
 
-from hypothesis import settings
-
-settings.register_profile("default", max_examples=25, deadline=None)
-settings.register_profile("thorough", max_examples=1000, deadline=None)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+load_profile()

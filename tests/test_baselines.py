@@ -155,6 +155,7 @@ def test_kernel_equals_the_reference(number: int, method: str) -> None:
     np.testing.assert_allclose(mean, case["kernel_eb_h0.3"], atol=1e-8)
 
 
+@pytest.mark.slow
 def test_fast_kernel_is_the_exact_one() -> None:
     rng = np.random.default_rng(0)
     z = rng.normal(size=12_000)
@@ -285,13 +286,17 @@ def test_lasso_is_scikit_learns_at_the_same_lambda(sim: Any) -> None:
     X = np.asfortranarray((sim.data - sim.data.mean(0)) / sim.data.std(0))
     sign = np.where(sim.target == "b", 1.0, -1.0)
     coef, intercept = logistic_path(X, sign, np.array([0.1]), tol=1e-10)
+    # Since version 1.8 of scikit-learn l1_ratio=1 stands for penalty="l1".
+    new = LogisticRegression().penalty == "deprecated"
+    lasso: dict[str, Any] = {"l1_ratio": 1} if new else {"penalty": "l1"}
     theirs = LogisticRegression(
-        l1_ratio=1, solver="saga", C=1 / (0.1 * 40), tol=1e-8, max_iter=50_000
+        **lasso, solver="saga", C=1 / (0.1 * 40), tol=1e-8, max_iter=50_000
     ).fit(X, sign)
     np.testing.assert_allclose(coef[:, 0], theirs.coef_[0], atol=1e-4)
     np.testing.assert_allclose(intercept[0], theirs.intercept_[0], atol=1e-3)
 
 
+@pytest.mark.slow
 def test_lasso_chooses_by_cross_validation(sim: Any) -> None:
     one = LassoLogistic(rule="1se", random_state=0).fit(sim.data, sim.target)
     least = LassoLogistic(rule="min", random_state=0).fit(sim.data, sim.target)

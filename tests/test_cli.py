@@ -12,6 +12,7 @@ from ebda import __version__
 from ebda.cli import main
 
 
+@pytest.mark.slow
 def test_demo_does_the_main_job(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -27,6 +28,7 @@ def test_demo_does_the_main_job(
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 def test_demo_without_matplotlib_says_what_to_install(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
@@ -39,6 +41,7 @@ def test_demo_without_matplotlib_says_what_to_install(
     assert "pip install 'ebda[plot]'" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_input_at_fault_is_one_line_and_status_1(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -55,6 +58,7 @@ def test_wrong_usage_is_status_2(arguments: list[str]) -> None:
     assert stop.value.code == 2
 
 
+@pytest.mark.slow
 def test_runs_as_a_module() -> None:
     result = subprocess.run(
         [sys.executable, "-m", "ebda", "--version"],

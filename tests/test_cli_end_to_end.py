@@ -21,6 +21,7 @@ def ebda(*arguments: str | Path) -> None:
     assert main([str(a) for a in arguments]) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "options"),
     [
@@ -60,6 +61,7 @@ def test_files_of_other_programs(
     assert "M23197_at" in again.read_text()
 
 
+@pytest.mark.slow
 def test_golub_with_genes_in_rows(tmp_path: Path) -> None:
     """The whole way as a user goes it, in processes of its own."""
     golub = load_golub()

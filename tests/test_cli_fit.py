@@ -325,6 +325,7 @@ def test_interrupted_and_out_of_memory(
         assert capsys.readouterr().err == words
 
 
+@pytest.mark.slow
 def test_who_reads_the_output_may_stop_reading(tmp_path: Path) -> None:
     lines = ["z"] + [f"{i % 7}" for i in range(20000)]
     path = tmp_path / "z.csv"

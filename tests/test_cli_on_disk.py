@@ -67,6 +67,7 @@ STORES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", STORES, ids=lambda a: " ".join(a))
 def test_the_model_is_that_of_memory(
     folder: Path, tmp_path: Path, arguments: tuple[str, ...]
@@ -80,6 +81,7 @@ def test_the_model_is_that_of_memory(
     assert model.feature_names_in_[1] == ("g1" if named else "2")
 
 
+@pytest.mark.slow
 def test_large_data_are_read_in_blocks_unasked(
     folder: Path,
     tmp_path: Path,
@@ -110,6 +112,7 @@ def test_a_system_that_does_not_tell_its_memory(
     assert not on_disk.is_large(folder / "x.npy")
 
 
+@pytest.mark.slow
 def test_a_layer_of_anndata(folder: Path, tmp_path: Path) -> None:
     arguments = ("x.h5ad", "--target", "state", "--on-disk")
     plain = fit(folder, tmp_path, *arguments)

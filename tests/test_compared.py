@@ -63,6 +63,7 @@ def assert_same_model(got: EBClassifier, want: EBClassifier, rtol: float) -> Non
     np.testing.assert_allclose(got.selection_.weight, want.selection_.weight)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("factors", [False, True])
 @pytest.mark.parametrize("n", [(24, 20), (14, 15, 16)])
 def test_the_order_of_the_features_does_not_matter(
@@ -81,6 +82,7 @@ def test_the_order_of_the_features_does_not_matter(
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("factors", [False, True])
 def test_a_stream_of_batches_gives_the_model_of_one_fit(
     factors: bool, compared: list[int]
@@ -119,6 +121,7 @@ def split(name: str, seed: int) -> Any:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["independent", "factors"])
 def test_a_part_of_the_features_tells_the_rule_and_its_slope(
     name: str, monkeypatch: pytest.MonkeyPatch

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+import ebda.kernels.tabulated
 import numpy as np
 import pytest
 from hypothesis import given
@@ -14,7 +15,6 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import ebda.kernels.loops
-import ebda.kernels.tabulated
 import ebda.moments.variance
 import ebda.priors.cells
 from ebda import EBClassifier
@@ -71,6 +71,7 @@ def sample(n: int, p: int, k: int, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
     return X.astype(dtype), rng.integers(k, size=n)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(
     ("n", "p", "k"),
@@ -108,6 +109,7 @@ def test_the_loop_gives_the_bits_of_the_tiles(
             )
 
 
+@pytest.mark.slow
 @given(
     X=hnp.arrays(
         st.sampled_from([np.float32, np.float64]),
@@ -250,6 +252,7 @@ def awkward(k: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     return X, y
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -285,6 +288,7 @@ def test_a_fit_with_loops_has_the_bits_of_one_without(
     np.testing.assert_array_equal(got.predict_proba(X), want.predict_proba(X))
 
 
+@pytest.mark.slow
 def test_the_plain_functions_are_the_loops(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is compiled, run by the interpreter: every line of it."""
     X, y = awkward(2)

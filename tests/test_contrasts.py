@@ -6,11 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-import ebda.moments.contrasts
 from ebda.moments.classwise import ClassMoments, class_moments
 from ebda.moments.contrasts import Contrasts, class_contrasts, contrast_weights
 from ebda.moments.variance import (
@@ -21,6 +20,8 @@ from ebda.moments.variance import (
     separate,
     variance_prior,
 )
+from ebda.sizes import override
+from profiles import examples
 
 
 def contrasts_of(
@@ -33,7 +34,7 @@ def contrasts_of(
 
 
 def sample(sizes: list[int], p: int = 6) -> tuple[np.ndarray, np.ndarray]:
-    """Normal features of unequal spread, classes shuffled."""
+    """Normal features, a standard deviation for each class, classes shuffled."""
     rng = np.random.default_rng(sum(sizes))
     codes = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
     X = rng.normal(3.0, 1.0 + codes[:, None], size=(len(codes), p))
@@ -110,7 +111,7 @@ def test_many_classes_with_separate_variances_by_brute_force() -> None:
         np.testing.assert_allclose(got.z[c], d / np.sqrt(var), rtol=1e-11)
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(counts=st.lists(st.integers(1, 50), min_size=2, max_size=6))
 def test_both_sides_of_a_contrast_are_weighted_means(counts: list[int]) -> None:
     positive, negative = contrast_weights(np.array(counts, dtype=float))
@@ -121,7 +122,7 @@ def test_both_sides_of_a_contrast_are_weighted_means(counts: list[int]) -> None:
 
 @pytest.mark.parametrize("variance", VARIANCES)
 @pytest.mark.parametrize("sizes", [[6, 9], [4, 5, 6]])
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(
     unit=st.floats(1e-100, 1e100),
     sign=st.sampled_from([-1.0, 1.0]),
@@ -132,8 +133,10 @@ def test_z_knows_neither_unit_nor_origin(
 ) -> None:
     X, codes = sample(sizes)
     X[:, -1] = codes  # a perfect separator among them
-    want = contrasts_of(X, codes, VARIANCES[variance])
-    got = contrasts_of((X + origin) * (sign * unit), codes, VARIANCES[variance])
+    want = contrasts_of(X, codes, VARIANCES[variance].estimate)
+    got = contrasts_of(
+        (X + origin) * (sign * unit), codes, VARIANCES[variance].estimate
+    )
     np.testing.assert_allclose(got.z, sign * want.z, rtol=1e-8, atol=1e-9)
     np.testing.assert_allclose(got.scale, unit * want.scale, rtol=1e-8)
 
@@ -146,12 +149,12 @@ def test_constants_get_z_zero_and_are_marked(
 ) -> None:
     X, codes = sample(sizes, p=3)
     X[:, 1] = value
-    got = contrasts_of(X, codes, VARIANCES[variance])
+    got = contrasts_of(X, codes, VARIANCES[variance].estimate)
     np.testing.assert_array_equal(got.constant, [False, True, False])
     np.testing.assert_array_equal(got.z[:, 1], 0.0)
     np.testing.assert_array_equal(got.scale[:, 1], 0.0)
     assert got.variance[1] == 1.0
-    alone = contrasts_of(X[:, [0, 2]], codes, VARIANCES[variance])
+    alone = contrasts_of(X[:, [0, 2]], codes, VARIANCES[variance].estimate)
     np.testing.assert_allclose(got.z[:, [0, 2]], alone.z, rtol=1e-12)
 
 
@@ -171,8 +174,8 @@ def test_whether_a_feature_is_constant_is_for_the_moments_to_say() -> None:
     X[:, :3] = [0.1, -1e8 / 3, 0.0]
     moments = class_moments(X, codes, 2)
     assert (moderated(moments).within > 0).all()
-    for estimate in VARIANCES.values():
-        got = class_contrasts(moments, estimate(moments))
+    for entry in VARIANCES.values():
+        got = class_contrasts(moments, entry.estimate(moments))
         np.testing.assert_array_equal(np.flatnonzero(got.constant), [0, 1, 2])
         np.testing.assert_array_equal(got.z[:, :3], 0.0)
         np.testing.assert_array_equal(got.variance[:3], 1.0)
@@ -181,7 +184,7 @@ def test_whether_a_feature_is_constant_is_for_the_moments_to_say() -> None:
 @pytest.mark.parametrize("variance", VARIANCES)
 def test_constants_alone_are_no_error(variance: str) -> None:
     X = np.full((6, 4), 0.1)
-    got = contrasts_of(X, np.arange(6) % 2, VARIANCES[variance])
+    got = contrasts_of(X, np.arange(6) % 2, VARIANCES[variance].estimate)
     assert got.constant.all()
     np.testing.assert_array_equal(got.z, 0.0)
 
@@ -203,7 +206,7 @@ def test_a_perfect_separator_has_a_z_that_belongs_to_its_scale(
 ) -> None:
     others, codes = with_strongest(sizes, strength)
     X = np.column_stack([others, unit * (codes + 1)])
-    got = contrasts_of(X, codes, VARIANCES[variance])
+    got = contrasts_of(X, codes, VARIANCES[variance].estimate)
     assert not got.constant.any()
     assert np.isfinite(got.z).all()
     assert (got.variance > 0).all()
@@ -216,7 +219,7 @@ def test_a_perfect_separator_has_a_z_that_belongs_to_its_scale(
     factor = np.sum(1 / n) if len(n) == 2 else 1 / n - 1 / n.sum()
     np.testing.assert_allclose(got.scale[:, -1] ** 2, factor * got.variance[-1])
     # The others do not notice.
-    alone = contrasts_of(others, codes, VARIANCES[variance])
+    alone = contrasts_of(others, codes, VARIANCES[variance].estimate)
     np.testing.assert_allclose(got.z[:, :-1], alone.z, rtol=1e-9)
 
 
@@ -270,7 +273,7 @@ def test_a_perfect_separator_alone_gets_the_root_of_the_number_of_samples(
     variance: str,
 ) -> None:
     codes = np.repeat([0, 1], [4, 12])
-    got = contrasts_of(codes[:, None] * -3.0, codes, VARIANCES[variance])
+    got = contrasts_of(codes[:, None] * -3.0, codes, VARIANCES[variance].estimate)
     assert got.z[0, 0] == pytest.approx(-4.0, rel=1e-12)
 
 
@@ -304,18 +307,27 @@ def test_degrees_of_freedom_count_samples_less_classes() -> None:
 
 @pytest.mark.parametrize("variance", VARIANCES)
 @pytest.mark.parametrize("sizes", [[8, 9], [5, 6, 7]])
-def test_blocks_do_not_matter(
-    sizes: list[int], variance: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    "small",
+    [
+        {"block_features": 5},
+        {"compiled_features": 1},
+        {"compiled_features": 1, "threaded_features": 5},
+    ],
+    ids=["blocks", "loops", "blocks of loops"],
+)
+def test_blocks_and_compiled_loops_do_not_matter(
+    sizes: list[int], variance: str, small: dict[str, int]
 ) -> None:
     """Constants and perfect separators in some blocks, none in others."""
     X, codes = sample(sizes, p=40)
     X[:, 3] = 0.1
     X[:, 17] = 5.0 * codes
     X[:, 18] = -2.0
-    want = contrasts_of(X, codes, VARIANCES[variance])
+    want = contrasts_of(X, codes, VARIANCES[variance].estimate)
     assert want.constant.nonzero()[0].tolist() == [3, 18]
-    monkeypatch.setattr(ebda.moments.contrasts.over_blocks, "__defaults__", (5, False))
-    got = contrasts_of(X, codes, VARIANCES[variance])
+    with override(**small):
+        got = contrasts_of(X, codes, VARIANCES[variance].estimate)
     for name in ("z", "scale", "variance"):
         np.testing.assert_allclose(
             getattr(got, name), getattr(want, name), rtol=1e-12, err_msg=name
@@ -323,12 +335,51 @@ def test_blocks_do_not_matter(
     np.testing.assert_array_equal(got.constant, want.constant)
 
 
-def test_the_quick_way_of_a_block_without_constants_is_the_slow_one(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize("variance", VARIANCES)
+@pytest.mark.parametrize("sizes", [[8, 9], [6, 8, 5]])
+@pytest.mark.parametrize(
+    "small", [{}, {"compiled_features": 1}], ids=["NumPy", "loops"]
+)
+def test_a_constant_does_not_change_its_block(
+    sizes: list[int], variance: str, small: dict[str, int]
 ) -> None:
-    X, codes = sample([6, 8, 5], p=30)
-    quick = contrasts_of(X, codes, moderated)
-    monkeypatch.setattr(ebda.moments.contrasts, "rounding_variance", lambda _: np.inf)
-    slow = contrasts_of(X, codes, moderated)
+    """A block without constants is quickly done, one with a constant with care."""
+    X, codes = sample(sizes, p=30)
+    moments = class_moments(X, codes, len(sizes))
+    estimate = VARIANCES[variance].estimate(moments)
+    means, squares = moments.means.copy(), moments.centred_squares.copy()
+    means[:, -1], squares[:, -1] = 0.1, 0.0
+    with_constant = ClassMoments(moments.counts, means, squares)
+    with override(**small):
+        quick = class_contrasts(moments, estimate)
+        careful = class_contrasts(with_constant, estimate)
+    assert not quick.any_constant
+    np.testing.assert_array_equal(careful.constant, np.arange(30) == 29)
+    exact = {} if not small else {"rtol": 1e-12}
+    for name in ("z", "scale", "variance"):
+        got, want = (getattr(c, name)[..., :-1] for c in (careful, quick))
+        np.testing.assert_allclose(got, want, **{"rtol": 0, "atol": 0, **exact})
+
+
+def test_a_second_call_gives_the_same_bits() -> None:
+    """Whatever the process has done: the choice of a kernel is one of size alone."""
+    X, codes = sample([8, 9], p=50)
+    moments = class_moments(X, codes, 2)
+    first = class_contrasts(moments, moderated(moments))
+    with override(compiled_features=1):
+        class_contrasts(moments, moderated(moments))
+    second = class_contrasts(moments, moderated(moments))
     for name in ("z", "scale", "variance", "constant"):
-        np.testing.assert_array_equal(getattr(quick, name), getattr(slow, name))
+        np.testing.assert_array_equal(getattr(first, name), getattr(second, name))
+
+
+def test_variance_factor_is_the_variance_of_a_contrast_over_that_of_the_rule() -> None:
+    X, codes = sample([5, 6, 7])
+    n = np.array([5, 6, 7])
+    common = contrasts_of(X, codes, pooled).variance_factor
+    np.testing.assert_allclose(common, (1 / n - 1 / n.sum())[:, None], rtol=1e-12)
+    own = contrasts_of(X, codes, separate)
+    assert own.variance_factor.shape == own.z.shape
+    np.testing.assert_allclose(
+        own.scale, np.sqrt(own.variance_factor * own.variance), rtol=1e-12
+    )

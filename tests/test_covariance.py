@@ -9,62 +9,49 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ebda.covariance.base import (
-    COVARIANCES,
-    NEEDS_SAMPLES,
-    Covariance,
-    Decorrelated,
-    Diagonal,
-    FactorCovariance,
-    NeighbourCovariance,
-)
-from ebda.covariance.factors import Factors
-from ebda.data.samples import Samples
+from ebda.covariance import COVARIANCES, Covariance, Decorrelated, Diagonal
+from ebda.covariance.factor import Factors
+from ebda.covariance.neighbours import Autoregression
+from ebda.data import RowSamples
 from ebda.datasets import make_factor_classes, make_two_class
 from ebda.moments.classwise import ClassMoments, class_moments
 from ebda.moments.contrasts import Contrasts, class_contrasts
-from ebda.moments.variance import pooled
+from ebda.moments.variance import VARIANCES, pooled
+from ebda.rule.linear_rule import linear_rule
 
 P = 30
 
 
-def factor_covariance(k: int = 2, p: int = P, seed: int = 0) -> FactorCovariance:
+def factor_covariance(k: int = 2, p: int = P, seed: int = 0) -> Factors:
     rng = np.random.default_rng(seed)
     loadings = rng.uniform(-0.8, 0.8, size=(p, k)) / np.sqrt(k)
-    specific = 1 - (loadings**2).sum(axis=1)
-    variance = rng.uniform(0.1, 10.0, p)
-    return FactorCovariance(variance, Factors(loadings, specific))
+    return Factors(loadings, 1 - (loadings**2).sum(axis=1))
 
 
-def neighbour_covariance(rho: float = 0.9) -> NeighbourCovariance:
-    variance = np.random.default_rng(1).uniform(0.1, 10.0, P)
+def neighbour_covariance(rho: float = 0.9) -> Autoregression:
     constant = np.zeros(P, dtype=bool)
     constant[[0, 7, 8, P - 1]] = True
-    variance[constant] = 1.0
-    return NeighbourCovariance(variance, rho, constant)
+    return Autoregression(rho, constant)
 
 
 def correlation_of(covariance: Covariance) -> np.ndarray:
     """The explicit matrix; constants, which have no noise, as if independent."""
     match covariance:
-        case FactorCovariance():
-            L = covariance.factors.loadings
-            return L @ L.T + np.diag(covariance.factors.specific)
-        case NeighbourCovariance():
-            varying = np.flatnonzero(~covariance.constant)
+        case Factors(loadings=L, specific=psi):
+            return L @ L.T + np.diag(psi)
+        case Autoregression(rho=rho, constant=constant):
+            varying = np.flatnonzero(~constant)
             place = np.arange(len(varying))
-            R = np.eye(len(covariance.constant))
-            R[np.ix_(varying, varying)] = covariance.rho ** np.abs(
-                np.subtract.outer(place, place)
-            )
+            R = np.eye(len(constant))
+            R[np.ix_(varying, varying)] = rho ** np.abs(np.subtract.outer(place, place))
             return R
         case Diagonal():
-            return np.eye(len(covariance.variance))
+            return np.eye(P)
     raise TypeError
 
 
 MODELS: dict[str, Any] = {
-    "diagonal": lambda: Diagonal(np.random.default_rng(2).uniform(0.1, 10.0, P)),
+    "diagonal": Diagonal,
     "factor": factor_covariance,
     "four factors": lambda: factor_covariance(k=4, seed=3),
     "neighbours": neighbour_covariance,
@@ -81,12 +68,40 @@ def constants_of(covariance: Covariance) -> np.ndarray:
 @pytest.mark.parametrize("rows", [1, 3])
 def test_solve_is_the_inverse_of_the_explicit_matrix(name: str, rows: int) -> None:
     covariance = MODELS[name]()
-    scale = np.sqrt(covariance.variance)
-    sigma = correlation_of(covariance) * np.outer(scale, scale)
     d = np.random.default_rng(4).normal(size=(rows, P))
     d[:, constants_of(covariance)] = 0.0
-    want = np.linalg.solve(sigma, d.T).T
-    np.testing.assert_allclose(covariance.solve(d.copy()), want, rtol=1e-9, atol=1e-9)
+    before = d.copy()
+    want = np.linalg.solve(correlation_of(covariance), d.T).T
+    np.testing.assert_allclose(covariance.solve(d), want, rtol=1e-9, atol=1e-9)
+    np.testing.assert_array_equal(d, before)
+
+
+@model
+@pytest.mark.parametrize("variance", VARIANCES)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_rule_is_the_difference_over_the_explicit_covariance(
+    name: str, variance: str, n_classes: int
+) -> None:
+    """Its coefficients are the inverse of S R S times the estimated differences."""
+    covariance = MODELS[name]()
+    rng = np.random.default_rng(20)
+    codes = np.arange(17) % n_classes
+    X = rng.normal(size=(17, P)) * rng.uniform(0.3, 3.0, P) + codes[:, None]
+    constant = constants_of(covariance)
+    X[:, constant] = 0.1
+    moments = class_moments(X, codes, n_classes)
+    contrasts = class_contrasts(moments, VARIANCES[variance].estimate(moments))
+    np.testing.assert_array_equal(contrasts.constant, constant)
+    eta = rng.normal(size=contrasts.z.shape)
+    S = np.diag(np.sqrt(contrasts.variance))
+    d = eta * contrasts.scale  # zero for constants
+    want = np.linalg.solve(S @ correlation_of(covariance) @ S, d.T).T
+    rule = linear_rule(
+        moments, contrasts, eta, covariance, np.full(n_classes, 1 / n_classes)
+    )
+    np.testing.assert_allclose(rule.coef, want, rtol=1e-9, atol=1e-9)
+    # Within a class the scores vary as the covariance has it.
+    assert rule.score_sd**2 == pytest.approx(np.sum(want * d), rel=1e-9)
 
 
 @model
@@ -96,8 +111,8 @@ def test_there_and_back(name: str) -> None:
     z[:, constants_of(covariance)] = 0.0
     before = z.copy()
     values = covariance.decorrelate(z)
-    if isinstance(covariance, FactorCovariance):  # without the shrinkage of g
-        L, psi = covariance.factors.loadings, covariance.factors.specific
+    if isinstance(covariance, Factors):  # without the shrinkage of g
+        L, psi = covariance.loadings, covariance.specific
         weighted = L / psi[:, None]
         g = np.linalg.solve(L.T @ weighted, weighted.T @ z.T).T
         values = Decorrelated(values.z, g)
@@ -107,7 +122,7 @@ def test_there_and_back(name: str) -> None:
 
 def test_diagonal_leaves_contrasts_alone() -> None:
     z = np.random.default_rng(6).normal(size=(2, P))
-    covariance = Diagonal(np.ones(P))
+    covariance = Diagonal()
     values = covariance.decorrelate(z)
     np.testing.assert_array_equal(values.z, z)
     np.testing.assert_array_equal(covariance.restore(z, values), z)
@@ -133,7 +148,7 @@ def test_factors_leave_white_noise_but_for_their_own_directions(k: int) -> None:
     lost = np.eye(P) - noise
     np.testing.assert_allclose(lost @ lost, lost, atol=1e-10)
     assert np.trace(lost) == pytest.approx(k)
-    L, psi = covariance.factors.loadings, covariance.factors.specific
+    L, psi = covariance.loadings, covariance.specific
     np.testing.assert_allclose(A @ L, 0.0, atol=1e-10)
     np.testing.assert_allclose(lost @ (L.T / np.sqrt(psi)).T, (L.T / np.sqrt(psi)).T)
 
@@ -145,7 +160,7 @@ def test_noise_of_the_model_comes_out_white_and_effects_stay(name: str) -> None:
     covariance: Covariance = (
         factor_covariance(p=p)
         if name == "factor"
-        else NeighbourCovariance(np.ones(p), 0.9, np.zeros(p, dtype=bool))
+        else Autoregression(0.9, np.zeros(p, dtype=bool))
     )
     eta = np.zeros(p)
     eta[::20] = 5.0
@@ -160,7 +175,7 @@ def test_noise_of_the_model_comes_out_white_and_effects_stay(name: str) -> None:
 
 def test_a_difference_of_factors_is_kept_as_far_as_it_is_no_chance() -> None:
     covariance = factor_covariance(k=2)
-    L = covariance.factors.loadings
+    L = covariance.loadings
     for size, kept in [(0.9, 0.0), (2.0, 0.5), (100.0, 1 - 2 / 1e4)]:
         g = size * np.array([[0.6, 0.8]])
         values = covariance.decorrelate(g @ L.T)
@@ -184,9 +199,9 @@ def test_the_divergence_is_that_of_the_estimate(name: str, common: float) -> Non
     varying = np.flatnonzero(~constants_of(covariance))
     z = 2 * np.random.default_rng(9).normal(size=(1, P))
     z[:, constants_of(covariance)] = 0.0
-    if isinstance(covariance, FactorCovariance):
-        L = covariance.factors.loadings
-        weighted = L / covariance.factors.specific[:, None]
+    if isinstance(covariance, Factors):
+        L = covariance.loadings
+        weighted = L / covariance.specific[:, None]
         g = np.linalg.solve(L.T @ weighted, weighted.T @ z[0])
         # Make |g|^2 this many times the number of factors.
         z += g * (np.sqrt(common * len(g) / (g @ g)) - 1) @ L.T
@@ -213,7 +228,7 @@ def test_stein_s_identity_holds_for_the_factor_part() -> None:
     covariance = factor_covariance(k=4)
     R = correlation_of(covariance)
     noise = rng.normal(size=(50_000, P)) @ np.linalg.cholesky(R).T
-    z = noise + np.array([1.0, 0.5, -0.5, 0.2]) @ covariance.factors.loadings.T
+    z = noise + np.array([1.0, 0.5, -0.5, 0.2]) @ covariance.loadings.T
     values = covariance.decorrelate(z)
     zero = np.zeros_like(z)
     product = np.sum(noise @ np.linalg.inv(R) * covariance.restore(zero, values), 1)
@@ -223,14 +238,27 @@ def test_stein_s_identity_holds_for_the_factor_part() -> None:
 
 
 def test_without_factors_or_correlation_all_are_the_diagonal() -> None:
-    variance = np.random.default_rng(11).uniform(0.1, 10.0, P)
     d = np.random.default_rng(12).normal(size=(2, P))
-    want = Diagonal(variance).solve(d.copy())
-    weak = FactorCovariance(variance, Factors(np.full((P, 1), 1e-9), np.ones(P)))
-    apart = NeighbourCovariance(variance, 0.0, np.zeros(P, dtype=bool))
+    np.testing.assert_array_equal(Diagonal().solve(d), d)
+    weak = Factors(np.full((P, 1), 1e-9), np.ones(P))
+    apart = Autoregression(0.0, np.zeros(P, dtype=bool))
     for covariance in (weak, apart):
-        np.testing.assert_allclose(covariance.solve(d.copy()), want, rtol=1e-9)
+        np.testing.assert_allclose(covariance.solve(d), d, rtol=1e-9)
     np.testing.assert_array_equal(apart.decorrelate(d).z, d)
+
+
+def test_components_say_what_they_are() -> None:
+    facts = {
+        name: (covariance.is_diagonal, covariance.n_factors)
+        for name, covariance in ((name, make()) for name, make in MODELS.items())
+    }
+    assert facts == {
+        "diagonal": (True, 0),
+        "factor": (False, 2),
+        "four factors": (False, 4),
+        "neighbours": (False, 0),
+        "against each other": (False, 0),
+    }
 
 
 @given(seed=st.integers(0, 1000), k=st.integers(1, 4))
@@ -241,13 +269,17 @@ def test_solve_is_symmetric_and_positive(seed: int, k: int) -> None:
     assert np.linalg.eigvalsh(inverse)[0] > 0
 
 
+def kept(X: np.ndarray, codes: np.ndarray) -> Samples:
+    return RowSamples.of(X, codes, None)
+
+
 def estimated(
     name: str, X: np.ndarray, codes: np.ndarray
 ) -> tuple[Covariance, Contrasts, ClassMoments]:
     moments = class_moments(X, codes, int(codes.max()) + 1)
     contrasts = class_contrasts(moments, pooled(moments))
-    samples = Samples.of(X, codes, None)
-    return COVARIANCES[name](moments, contrasts, samples), contrasts, moments
+    covariance = COVARIANCES[name](moments, contrasts, kept(X, codes))
+    return covariance, contrasts, moments
 
 
 def autoregressive(rho: float, p: int = 2000) -> tuple[np.ndarray, np.ndarray]:
@@ -256,14 +288,12 @@ def autoregressive(rho: float, p: int = 2000) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_neighbours_are_used_from_a_correlation_of_eight_tenths() -> None:
-    strong, contrasts, _ = estimated("neighbours", *autoregressive(0.9))
-    assert isinstance(strong, NeighbourCovariance)
+    strong, _, _ = estimated("neighbours", *autoregressive(0.9))
+    assert isinstance(strong, Autoregression)
     assert strong.rho == pytest.approx(0.9, abs=0.03)
-    np.testing.assert_array_equal(strong.variance, contrasts.variance)
     for rho in (0.0, 0.5, 0.7):
-        weak, contrasts, _ = estimated("neighbours", *autoregressive(rho))
+        weak, _, _ = estimated("neighbours", *autoregressive(rho))
         assert isinstance(weak, Diagonal)
-        np.testing.assert_array_equal(weak.variance, contrasts.variance)
 
 
 def test_features_without_an_order_have_no_neighbours() -> None:
@@ -279,10 +309,10 @@ def test_constants_do_not_hide_the_order(every: int) -> None:
     X, codes = autoregressive(0.95)
     constant = np.arange(X.shape[1]) % every == 1
     without = estimated("neighbours", X[:, ~constant], codes)[0]
-    assert isinstance(without, NeighbourCovariance)
+    assert isinstance(without, Autoregression)
     X[:, constant] = 0.1
     got = estimated("neighbours", X, codes)[0]
-    assert isinstance(got, NeighbourCovariance)
+    assert isinstance(got, Autoregression)
     np.testing.assert_array_equal(got.constant, constant)
     assert got.rho == pytest.approx(without.rho, abs=0.02)
 
@@ -290,23 +320,32 @@ def test_constants_do_not_hide_the_order(every: int) -> None:
 def test_factors_are_used_where_there_are_some() -> None:
     sim = make_factor_classes(n_features=1500, n_test=2, random_state=0)
     codes = (sim.target == "b").astype(int)
-    got, contrasts, _ = estimated("factor", sim.data, codes)
-    assert isinstance(got, FactorCovariance)
+    got, _, _ = estimated("factor", sim.data, codes)
+    assert isinstance(got, Factors)
     assert got.n_factors == 3
-    np.testing.assert_array_equal(got.variance, contrasts.variance)
     independent = np.random.default_rng(15).normal(size=sim.data.shape)
-    none, contrasts, _ = estimated("factor", independent, codes)
+    none, _, _ = estimated("factor", independent, codes)
     assert isinstance(none, Diagonal)
-    np.testing.assert_array_equal(none.variance, contrasts.variance)
 
 
 @pytest.mark.parametrize("name", COVARIANCES)
 def test_those_that_need_samples_say_so(name: str) -> None:
     X, codes = autoregressive(0.9, p=50)
     _, contrasts, moments = estimated("diagonal", X, codes)
-    if name in NEEDS_SAMPLES:
+    if COVARIANCES[name].needs_samples:
         with pytest.raises(ValueError, match=f"'{name}' needs the samples"):
             COVARIANCES[name](moments, contrasts, None)
     else:
-        got = COVARIANCES[name](moments, contrasts, None)
-        np.testing.assert_array_equal(got.variance, contrasts.variance)
+        assert COVARIANCES[name](moments, contrasts, None).is_diagonal
+
+
+def test_the_facts_of_the_entries() -> None:
+    def named(fact: str) -> list[str]:
+        return [name for name, entry in COVARIANCES.items() if getattr(entry, fact)]
+
+    assert list(COVARIANCES) == ["diagonal", "factor", "neighbours"]
+    assert named("needs_samples") == ["factor", "neighbours"]
+    assert named("needs_order") == ["neighbours"]
+    assert named("adjusts_null") == ["factor"]
+    assert named("is_usual") == ["factor"]
+    assert named("in_auto") == list(COVARIANCES)

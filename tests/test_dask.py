@@ -24,7 +24,7 @@ import pandas as pd
 import pytest
 from dask.delayed import delayed
 from distributed import Client, LocalCluster
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.model_selection import GridSearchCV
@@ -35,6 +35,10 @@ from ebda.data import as_data
 from ebda.data.dask import open_dask, pieces, running
 from ebda.data.dask.samples import ClusterSamples
 from ebda.sizes import override, sizes
+from profiles import examples
+
+# A cluster takes seconds to start.
+pytestmark = pytest.mark.slow
 
 N, P = 44, 260
 TOLERANCE = 1e-10
@@ -99,7 +103,7 @@ def cuts(total: int) -> st.SearchStrategy[tuple[int, ...]]:
     )
 
 
-@settings(max_examples=settings.default.max_examples // 5)
+@examples(5)
 @given(rows=cuts(N), cols=cuts(P), n_classes=st.sampled_from([2, 3]))
 def test_any_chunks_give_the_fit_of_memory(
     cluster: Client,

@@ -26,6 +26,9 @@ from ebda.data.dask import running
 from ebda.priors import DirichletProcess
 from ebda.priors.dp import dirichlet_process
 
+# A cluster takes seconds to start.
+pytestmark = pytest.mark.slow
+
 N, P, BATCHES = 40, 6000, 4
 NAME = "distributed.admin.large-graph-warning-threshold"
 

@@ -22,6 +22,9 @@ from ebda.estimators import classifier
 from ebda.sizes import override, sizes
 
 # More values than stay on the workers whatever memory there is.
+
+# A cluster takes seconds to start.
+pytestmark = pytest.mark.slow
 N, P = 128, 34_000
 HALF = 4 * N * P // 2
 Chunks = tuple[int, int]

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.integrate import trapezoid
 from scipy.special import betaln
 from scipy.stats import norm
 from sklearn.exceptions import ConvergenceWarning
@@ -69,6 +70,7 @@ def test_algorithm_1_equals_the_authors_program(number: int) -> None:
     np.testing.assert_allclose(sparse, case["sparse_posterior_mean"], atol=1e-8)
 
 
+@pytest.mark.slow
 def test_batches_are_fitted_apart_and_averaged() -> None:
     z, _ = sequence(np.random.default_rng(0), null=(900, 0.0), signal=(100, 4.0))
     dp = DirichletProcess(inference="paper", n_batches=3, random_state=5)
@@ -84,6 +86,7 @@ def test_batches_are_fitted_apart_and_averaged() -> None:
     assert fit.lower_bound_ == pytest.approx(sum(p.lower_bound_ for p in parts))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("inference", ["paper", "converged"])
 def test_n_jobs_does_not_change_a_bit(inference: str) -> None:
     # Large enough for the threads of BLAS to matter.
@@ -141,6 +144,7 @@ def test_bound_equals_its_definition() -> None:
     assert bound == pytest.approx(bound_by_definition(z, stats, model, phi), abs=1e-4)
 
 
+@pytest.mark.slow
 @given(
     seed=st.integers(0, 10_000),
     alpha=st.sampled_from([0.3, 1.0, 4.0]),
@@ -306,6 +310,7 @@ EFFECTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize("effects", sorted(EFFECTS))
 def test_binning_changes_posterior_means_by_less_than_a_thousandth(
@@ -441,6 +446,7 @@ def test_bad_parameters_are_named(parameter: dict[str, Any], message: str) -> No
         DirichletProcess(**parameter).fit([0.1, 0.2, 3.0])
 
 
+@pytest.mark.slow
 def test_evidence_equals_the_integral_over_the_parameters() -> None:
     rng = np.random.default_rng(0)
     z = rng.normal(size=300) + np.repeat([0.0, 3.0], [270, 30])
@@ -452,7 +458,7 @@ def test_evidence_equals_the_integral_over_the_parameters() -> None:
     log_joint = np.logaddexp(log_null, log_signal).sum(axis=0) + norm.logpdf(atom, 0, 4)
     top = log_joint.max()
     mass = np.exp(log_joint - top)
-    area = np.trapezoid(np.trapezoid(mass, atom, axis=1), stick)
+    area = trapezoid(trapezoid(mass, atom, axis=1), stick)
     integral = top + np.log(area) + np.log(0.8) + np.log(0.2)
     noise = -0.5 * len(z) * np.log(2 * np.pi)
     cells = each_value(z, np.ones_like(z))

@@ -17,6 +17,7 @@ from scipy import stats
 
 from ebda.priors import DiscretePrior
 from ebda.sizes import override, sizes
+from profiles import examples
 
 SUMMARIES = ("mean", "prob_zero", "sd", "lfsr")
 PRIOR = DiscretePrior([-3.0, 0.0, 0.5, 4.0], [0.1, 0.6, 0.2, 0.1])
@@ -348,6 +349,7 @@ def priors(bound: float = 20.0) -> st.SearchStrategy[DiscretePrior]:
     )
 
 
+@examples(50)
 @given(
     prior=priors(), z=st.floats(-1e6, 1e6) | st.floats(-25, 25), s=st.floats(0.05, 50)
 )
@@ -365,6 +367,7 @@ def test_any_posterior_agrees_with_fifty_digits(
     assert prior.logpdf(z, s) == pytest.approx(want.logpdf, rel=1e-12, abs=1e-12)
 
 
+@examples(50)
 @given(
     prior=priors(),
     z=st.lists(st.floats(-1e6, 1e6) | st.floats(-25, 25), min_size=2, max_size=9),
@@ -389,6 +392,7 @@ def test_summaries_stay_in_range_and_the_mean_rises_with_z(
     assert np.isin(np.stack([lower, upper]), prior.atoms).all()
 
 
+@examples(30)
 @given(prior=priors(), s=st.floats(0.5, 3.0))
 def test_posteriors_average_to_the_prior(prior: DiscretePrior, s: float) -> None:
     z = np.arange(-60.0, 60.0, 0.05)  # the trapezium rule is exact to rounding here
@@ -401,6 +405,7 @@ def test_posteriors_average_to_the_prior(prior: DiscretePrior, s: float) -> None
     assert mass @ (got.mean**2 + got.sd**2) == pytest.approx(second, rel=1e-9, abs=1e-9)
 
 
+@examples(50)
 @given(prior=priors(bound=6.0), z=st.floats(-9, 9), s=st.floats(0.5, 3.0))
 def test_the_mean_is_the_formula_of_tweedie(
     prior: DiscretePrior, z: float, s: float

@@ -79,6 +79,7 @@ def test_every_sample_is_predicted_by_a_model_that_has_not_seen_it() -> None:
     assert found.n_folds == 4
 
 
+@pytest.mark.slow
 def test_the_seed_deals_out_the_folds() -> None:
     X, y = data()
     model = LogisticRegression()

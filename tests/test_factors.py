@@ -11,20 +11,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-import ebda.data.samples
-from ebda.covariance.factors import (
+from ebda.covariance.factor import (
     Factors,
     common_factors,
     largest_by_chance,
     spike_strength,
 )
-from ebda.data.samples import Samples
+from ebda.data import RowSamples
 from ebda.datasets import make_factor_classes, make_two_class
 from ebda.moments.classwise import class_moments
 from ebda.moments.contrasts import class_contrasts
 from ebda.moments.variance import VARIANCES
+from ebda.sizes import override
 
 MIB = 2**20
+
+
+def kept(X: Any, codes: np.ndarray, weight: np.ndarray | None = None) -> Samples:
+    return RowSamples.of(X, codes, weight)
 
 
 def factors_of(
@@ -34,8 +38,8 @@ def factors_of(
     variance: str = "pooled",
 ) -> Factors | None:
     moments = class_moments(X, codes, int(codes.max()) + 1, weight)
-    contrasts = class_contrasts(moments, VARIANCES[variance](moments))
-    samples = Samples.of(X, codes, weight)
+    contrasts = class_contrasts(moments, VARIANCES[variance].estimate(moments))
+    samples = kept(X, codes, weight)
     varying = int(np.count_nonzero(~contrasts.constant))
     return common_factors(samples, moments.means, contrasts.variance, varying)
 
@@ -98,6 +102,7 @@ def test_one_strong_factor_is_that_of_the_explicit_correlation(p: int) -> None:
     np.testing.assert_allclose(got.specific, specific, atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_factor_classes_are_those_of_the_explicit_correlation(seed: int) -> None:
     sim = make_factor_classes(n_features=900, n_test=2, random_state=seed)
@@ -129,6 +134,7 @@ def test_a_strong_factor_is_recovered() -> None:
     assert np.mean(got.specific) == pytest.approx(1 - loading**2, abs=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variance", ["pooled", "moderated"])
 def test_independent_features_have_no_factors(variance: str) -> None:
     """Study 1 of the paper."""
@@ -140,6 +146,7 @@ def test_independent_features_have_no_factors(variance: str) -> None:
     assert none >= 9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("df", "p"), [(48, 1000), (10, 5000), (100, 30)])
 def test_chance_reaches_the_border_once_in_a_hundred(df: int, p: int) -> None:
     rng = np.random.default_rng(df)
@@ -149,7 +156,7 @@ def test_chance_reaches_the_border_once_in_a_hundred(df: int, p: int) -> None:
         largest.append(np.linalg.eigvalsh(E @ E.T)[-1] / df)
     border = largest_by_chance(df, p)
     assert np.mean(np.array(largest) > border) < 0.03
-    # And does come near: the border is no further off than the law is wide.
+    # And does come near: the border is no further off than the distribution is wide.
     assert max(largest) > 0.97 * border
 
 
@@ -172,6 +179,7 @@ def test_at_the_border_of_the_bulk_nothing_is_known_of_the_direction() -> None:
     assert cosine2[1] == pytest.approx(1.0, abs=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strength", [20.0, 60.0, 200.0])
 def test_the_cosine_is_that_of_eigenvector_and_truth(strength: float) -> None:
     p, df = 2000, 60
@@ -184,7 +192,7 @@ def test_the_cosine_is_that_of_eigenvector_and_truth(strength: float) -> None:
         X = np.sqrt(strength) * np.outer(rng.normal(size=df + 2), u)
         X += rng.normal(size=X.shape)
         moments = class_moments(X, codes, 2)
-        samples = Samples.of(X, codes, None)
+        samples = kept(X, codes)
         got = found(common_factors(samples, moments.means, np.ones(p), p))
         loading = got.loadings[:, 0]
         length2.append(loading @ loading)
@@ -210,13 +218,11 @@ def test_a_weight_is_a_number_of_equal_rows() -> None:
 
 
 @pytest.mark.parametrize("elements", [1, 24 * 7, 24 * 50])
-def test_tiles_of_any_width_give_the_same(
-    elements: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_tiles_of_any_width_give_the_same(elements: int) -> None:
     X, codes = strong_factor()
     want = factors_of(X, codes)
-    monkeypatch.setattr(ebda.data.samples, "_TILE_ELEMENTS", elements)
-    got = factors_of(X, codes)
+    with override(tile_elements=elements):
+        got = factors_of(X, codes)
     np.testing.assert_allclose(common(got), common(want), atol=1e-10)
     np.testing.assert_allclose(found(got).specific, found(want).specific, atol=1e-10)
 
@@ -243,8 +249,8 @@ def test_units_and_class_means_do_not_matter() -> None:
 def test_some_of_the_samples_have_their_own_means() -> None:
     X, codes = strong_factor(n=60)
     moments = class_moments(X, codes, 3)
-    variance = VARIANCES["pooled"](moments).within
-    part = Samples.of(X, codes, None).take(np.arange(30))
+    variance = VARIANCES["pooled"].estimate(moments).within
+    part = kept(X, codes).take(np.arange(30))
     p = X.shape[1]
     want = common(common_factors(part, moments.means, variance, p))
     # Residuals from other means: they come to the same once centred.
@@ -274,7 +280,7 @@ def test_no_feature_is_explained_to_the_end() -> None:
 
 def test_as_many_samples_as_classes_have_no_factors() -> None:
     X = np.random.default_rng(5).normal(size=(3, 40))
-    samples = Samples.of(X, np.arange(3), None)
+    samples = kept(X, np.arange(3))
     assert common_factors(samples, np.zeros((3, 40)), np.ones(40), 40) is None
 
 
@@ -282,7 +288,7 @@ def test_memory_is_that_of_a_few_tiles() -> None:
     n, p = 30, 20_000
     X = np.random.default_rng(6).normal(size=(n, p))
     X += 0.5 * np.random.default_rng(7).normal(size=(n, 1))
-    samples = Samples.of(X, np.arange(n) % 2, None)
+    samples = kept(X, np.arange(n) % 2)
     means, variance = np.zeros((2, p)), np.ones(p)
     tracemalloc.start()
     try:

@@ -81,6 +81,7 @@ def write_polars_parquet(path: Path) -> None:
     pl.DataFrame(frame().reset_index(names="cell")).write_parquet(path)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::FutureWarning")
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize(

@@ -53,6 +53,7 @@ def originals(folder: Path) -> dict[str, bytes]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_a_damaged_file_is_read_or_refused_in_one_line(
     tmp_path: Path, seed: int

@@ -98,6 +98,7 @@ def test_pandas_both_ways_round(
     assert "2 classes: ALL 12, AML 8" in table.preview()
 
 
+@pytest.mark.slow
 def test_the_whole_golub_table_with_genes_in_rows(tmp_path: Path) -> None:
     whole = load_golub()
     frame = pd.DataFrame(whole.data.T, index=whole.feature_names)

@@ -19,7 +19,7 @@ import pyarrow.dataset
 import pyarrow.parquet as pq
 import pytest
 import zarr
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -32,6 +32,7 @@ from ebda.data.disk.passes import BlockedData, prefetched
 from ebda.data.disk.source import grid
 from ebda.data.disk.stores import ChunkedArray, MemoryMap
 from ebda.sizes import override
+from profiles import examples
 
 N, P = 48, 300
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -187,6 +188,7 @@ CASES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize(("store", "setting", "n_classes"), CASES)
 def test_every_store_gives_the_fit_of_memory(
@@ -212,6 +214,7 @@ def test_other_rules_of_the_moments_take_them_too(rule: Any, tmp_path: Path) -> 
     np.testing.assert_allclose(got.coef_, want.coef_, atol=TOLERANCE)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("store", ["memmap by rows", "zarr", "anndata CSR"])
 def test_batches_of_stores_are_one_fit(
@@ -226,8 +229,9 @@ def test_batches_of_stores_are_one_fit(
     assert_same_fit(model, references["default", 3])
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_blocks")
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     chunks=st.tuples(st.integers(1, N), st.integers(1, P)),
     limit=st.integers(1, 300_000),
@@ -345,6 +349,7 @@ def test_of_many_rows_the_same_are_kept(tmp_path: Path) -> None:
     assert MemoryMap(by_rows).reference(60) is by_rows
 
 
+@pytest.mark.slow
 def test_the_fit_of_many_rows_is_that_of_memory(tmp_path: Path) -> None:
     X, y = with_factors(2, n=1100, p=40)
     want = EBClassifier(shrinkage="mean").fit(X, y)
@@ -352,6 +357,7 @@ def test_the_fit_of_many_rows_is_that_of_memory(tmp_path: Path) -> None:
         assert_same_fit(EBClassifier(shrinkage="mean").fit(stored, y), want)
 
 
+@pytest.mark.slow
 def test_weights_go_with_their_rows(tmp_path: Path) -> None:
     X, y = with_factors(2)
     weight = np.arange(N) % 3 / 1.0
@@ -385,6 +391,7 @@ print(peak() - before)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc for the peak")
 @pytest.mark.parametrize("kind", ["memmap", "zarr"])
 def test_memory_of_a_fit_is_much_smaller_than_the_data(
@@ -445,6 +452,7 @@ def test_an_error_of_the_reader_reaches_the_caller() -> None:
         list(prefetched(SimpleNamespace(read=read), blocks))  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("store", ["memmap by rows", "zarr", "anndata CSR", "parquet"])
 @pytest.mark.parametrize("value", [np.nan, -np.inf])
@@ -482,6 +490,7 @@ def test_values_too_large_are_named(tmp_path: Path) -> None:
             model.predict(data)
 
 
+@pytest.mark.slow
 def test_features_are_known_by_name(tmp_path: Path) -> None:
     X, y = with_factors(2)
     stored = as_anndata(X, tmp_path)
@@ -508,6 +517,7 @@ def test_features_are_known_by_name(tmp_path: Path) -> None:
     assert not hasattr(model.fit(as_memmap(X, tmp_path), y), "feature_names_in_")
 
 
+@pytest.mark.slow
 def test_anndata_of_other_kinds(tmp_path: Path) -> None:
     X, y = with_factors(2)
     want = EBClassifier(covariance="diagonal").fit(X, y)
@@ -522,6 +532,7 @@ def test_anndata_of_other_kinds(tmp_path: Path) -> None:
         EBClassifier().fit(anndata.AnnData(obs=pd.DataFrame(index=list("abc"))), y)
 
 
+@pytest.mark.slow
 def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
     X, y = with_factors(2)
     stored = as_zarr(X, tmp_path)
@@ -620,6 +631,7 @@ def batches(X: Any, y: Any) -> Iterator[tuple[Any, Any]]:
         yield X[rows], y[rows]
 
 
+@pytest.mark.slow
 def test_any_iterable_of_blocks_goes_through_partial_fit(references: Any) -> None:
     X, y = with_factors(2)
     model = EBClassifier()

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy import sparse, stats
 
-import ebda.rule.linear_rule
 from ebda import EBClassifier, theory
-from ebda.covariance.base import Diagonal
+from ebda.covariance import Decorrelated, Diagonal
 from ebda.datasets import make_two_class
 from ebda.kernels.scores import scores
 from ebda.moments.classwise import ClassMoments, class_moments
 from ebda.moments.contrasts import class_contrasts
-from ebda.moments.variance import Variance, pooled
+from ebda.moments.variance import VARIANCES, Variance, pooled
 from ebda.paper.methods import PaperRule
 from ebda.priors import DiscretePrior
-from ebda.rule.linear_rule import LinearRule, linear_rule
+from ebda.rule.linear_rule import LinearRule, linear_rule, log_odds
 from ebda.selection.calibration import Calibration
+from ebda.sizes import override
 
 LAYOUTS: dict[str, Callable[[np.ndarray], Any]] = {
     "C": np.ascontiguousarray,
@@ -33,7 +34,16 @@ LAYOUTS: dict[str, Callable[[np.ndarray], Any]] = {
 
 
 class Mixing:
-    """A covariance whose inverse spreads each feature over all."""
+    """A correlation whose inverse spreads each feature over all."""
+
+    is_diagonal = False
+    n_factors = 0
+
+    def decorrelate(self, z: np.ndarray) -> Decorrelated:
+        raise NotImplementedError
+
+    def restore(self, e: np.ndarray, values: Decorrelated) -> np.ndarray:
+        raise NotImplementedError
 
     def solve(self, rows: np.ndarray) -> np.ndarray:
         return rows @ np.ones((rows.shape[1], rows.shape[1]))
@@ -46,13 +56,8 @@ def unshrunken_rule(
     moments = class_moments(X, codes, len(class_prior))
     variance = pooled(moments)
     contrasts = class_contrasts(moments, variance)
-    rule = linear_rule(
-        moments,
-        contrasts,
-        contrasts.z,
-        Diagonal(),
-        np.array(class_prior),
-    )
+    prior = np.array(class_prior)
+    rule = linear_rule(moments, contrasts, contrasts.z, Diagonal(), prior)
     return rule, moments, variance.within
 
 
@@ -81,9 +86,7 @@ def test_shrinkage_and_class_priors_move_the_score_at_the_midpoint_by_log_odds()
     moments = class_moments(X, codes, 2)
     contrasts = class_contrasts(moments, pooled(moments))
     eta = np.array([[0.0, 1.0, -2.0, 0.5, 3.0]])
-    rule = linear_rule(
-        moments, contrasts, eta, Diagonal(), np.array([0.2, 0.8])
-    )
+    rule = linear_rule(moments, contrasts, eta, Diagonal(), np.array([0.2, 0.8]))
     midpoint = moments.means.mean(axis=0)
     score = scores(midpoint[None, :], rule.coef, rule.intercept)
     assert score[0, 0] == pytest.approx(np.log(4.0))
@@ -156,6 +159,7 @@ def test_classifiers_of_classes_of_one_size_cut_at_the_midpoint(
     np.testing.assert_array_equal(fits[0].intercept_, fits[1].intercept_)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sizes", [[6, 20], [5, 10, 30]])
 def test_the_correction_is_the_expectation_of_the_noise(sizes: list[int]) -> None:
     """Stein's lemma, by simulation of the class means: variances are known."""
@@ -174,14 +178,14 @@ def test_the_correction_is_the_expectation_of_the_noise(sizes: list[int]) -> Non
             moments, Variance(variance, variance[None, :], np.inf)
         )
         posterior = prior.posterior(contrasts.z)
-        ingredients = (moments, contrasts, posterior.mean, Diagonal(variance), uniform)
+        ingredients = (moments, contrasts, posterior.mean, Diagonal(), uniform)
         rule = linear_rule(*ingredients)
         divergence = (posterior.sd**2).sum(axis=1)
         moved = linear_rule(*ingredients, divergence=divergence)
         P, Q = contrasts.positive, contrasts.negative
         at_middle = np.einsum("cj,cj->c", rule.coef, (P + Q) / 2 @ truth)
         # With the true midpoint the intercept would be this:
-        wanted = ebda.rule.linear_rule.log_odds(uniform) - at_middle
+        wanted = log_odds(uniform) - at_middle
         plain.append(rule.intercept - wanted)
         corrected.append(moved.intercept - wanted)
     error = np.std(corrected, axis=0) / np.sqrt(n_draws)
@@ -189,6 +193,7 @@ def test_the_correction_is_the_expectation_of_the_noise(sizes: list[int]) -> Non
     assert (np.abs(np.mean(corrected, axis=0)) < 4 * error).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("parameters", "at_most"),
     [
@@ -232,14 +237,13 @@ def test_scores_are_the_product_in_double_precision(
     layout: str,
     n_contrasts: int,
     elements: int | None,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     rng = np.random.default_rng(3)
     X = (rng.normal(0, 50, size=(11, 8)) * rng.integers(0, 2, (11, 8))).astype(dtype)
     coef, intercept = rng.normal(size=(n_contrasts, 8)), rng.normal(size=n_contrasts)
-    if elements is not None:
-        monkeypatch.setattr(ebda.kernels.scores, "_BLOCK_ELEMENTS", elements)
-    got = scores(LAYOUTS[layout](X), coef, intercept)
+    small = {} if elements is None else {"score_elements": elements}
+    with override(**small):
+        got = scores(LAYOUTS[layout](X), coef, intercept)
     assert isinstance(got, np.ndarray)
     assert got.dtype == np.float64
     want = X.astype(np.float64) @ coef.T + intercept
@@ -279,15 +283,48 @@ def test_many_class_probabilities_ignore_a_common_shift() -> None:
     )
 
 
-def test_the_spread_of_a_rule_is_that_of_its_scores() -> None:
+def test_the_standard_deviation_of_a_rule_is_that_of_its_scores() -> None:
     rng = np.random.default_rng(5)
     X = rng.normal(size=(12, 40)) * rng.uniform(0.5, 2, 40)
     moments = class_moments(X, np.repeat([0, 1], 6), 2)
     contrasts = class_contrasts(moments, pooled(moments))
-    D = Diagonal()
     eta = rng.normal(size=contrasts.z.shape)
-    rule = linear_rule(moments, contrasts, eta, D, np.array([0.5, 0.5]))
+    for_eta = partial(
+        linear_rule, moments, contrasts, covariance=Diagonal(), class_prior=np.ones(2)
+    )
+    rule = for_eta(eta)
     direct = np.sqrt(np.sum(rule.coef**2 * contrasts.variance))
-    assert rule.spread == pytest.approx(direct)
-    none = linear_rule(moments, contrasts, 0 * eta, D, np.array([0.5, 0.5]))
-    assert none.spread == 1.0
+    assert rule.score_sd == pytest.approx(direct)
+    assert for_eta(0 * eta).score_sd == 1.0
+    # Nobody who does not ask for it waits for it.
+    without = for_eta(eta, with_sd=False)
+    assert without.score_sd == 1.0
+    np.testing.assert_array_equal(without.coef, rule.coef)
+    np.testing.assert_array_equal(without.intercept, rule.intercept)
+
+
+@pytest.mark.parametrize("variance", VARIANCES)
+@pytest.mark.parametrize("sizes", [[5, 7], [4, 5, 8]])
+def test_blocks_and_compiled_loops_do_not_matter(
+    sizes: list[int], variance: str
+) -> None:
+    X, codes = sample(sizes, p=40)
+    X[:, [3, 18]] = 0.1
+    moments = class_moments(X, codes, len(sizes))
+    contrasts = class_contrasts(moments, VARIANCES[variance].estimate(moments))
+    prior = np.full(len(sizes), 1 / len(sizes))
+    fit = partial(linear_rule, moments, contrasts, contrasts.z, Diagonal(), prior)
+    want = fit()
+    for small in (
+        {"block_features": 7, "summed_features": 7},
+        {"compiled_features": 1, "threaded_features": 7},
+    ):
+        with override(**small):
+            got = fit()
+        for name in ("coef", "intercept", "score_sd"):
+            np.testing.assert_allclose(
+                getattr(got, name),
+                getattr(want, name),
+                rtol=1e-12,
+                atol=1e-12 * np.abs(getattr(want, name)).max(),
+            )

@@ -30,7 +30,6 @@ from ebda.plotting import plot_fit
 from ebda.priors import (
     NPMLE,
     PRIORS,
-    STORED_FAMILIES,
     BasePriorEstimator,
     DirichletProcess,
     DiscretePrior,
@@ -39,7 +38,6 @@ from ebda.priors import (
     PointLaplacePrior,
     PointNormalPrior,
 )
-from ebda.priors.base import PriorFamily
 from ebda.storage.fields import Array
 from ebda.storage.objects import (
     SCHEMAS,
@@ -104,6 +102,7 @@ def assert_predicts_the_same(a: Any, b: Any, X: Any) -> None:
         assert_same(getattr(a, name)(X), getattr(b, name)(X), name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize(
     "options",
@@ -255,7 +254,7 @@ def test_normal_means_come_back_whole(prior: str, tmp_path: Path) -> None:
 
 def test_every_model_and_prior_of_the_package_has_a_schema() -> None:
     """A new prior or baseline is not forgotten here."""
-    assert set(names_of("family")) == {family.__name__ for family in PRIORS.values()}
+    assert set(names_of("family")) == {f.estimator.__name__ for f in PRIORS.values()}
     assert set(names_of("model")) == {"EBClassifier", "NormalMeans", *baselines.__all__}
 
 
@@ -477,6 +476,7 @@ def test_a_failure_leaves_the_old_file(
     assert [p.name for p in tmp_path.iterdir()] == ["m.ebda"]
 
 
+@pytest.mark.slow
 def test_a_crash_leaves_the_old_file(means: NormalMeans, tmp_path: Path) -> None:
     path = tmp_path / "m.ebda"
     ebda.save(means, path, data={"which": "old"})
@@ -599,7 +599,7 @@ def test_schemas_name_attributes_that_exist() -> None:
 # --- a class declares what a file holds of it
 
 
-class TwoPoints(PriorFamily):
+class TwoPoints(BasePriorEstimator):
     """A toy: half of the effects are zero, and half are `effect`."""
 
     def __init__(self, effect: float = 3.0) -> None:

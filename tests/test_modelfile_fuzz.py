@@ -573,6 +573,7 @@ def use(record: Any) -> None:
         assert 0 <= record.evaluation.error <= 1
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 def test_two_thousand_mutations_end_in_success_or_one_error(tmp_path: Path) -> None:
     draw = random.Random(20)
@@ -651,6 +652,7 @@ for path in sys.argv[1:]:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     not sys.platform.startswith("linux"), reason="limits memory by Linux's RLIMIT_AS"
 )

@@ -10,12 +10,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-import ebda.moments.classwise
+from ebda.kernels.threads import allow_threads
 from ebda.moments.classwise import ClassMoments, class_moments, merge_all
+from ebda.sizes import override, sizes
+from profiles import examples
 
 MIB = 2**20
 LAYOUTS: dict[str, Callable[[np.ndarray], Any]] = {
@@ -169,10 +171,8 @@ def test_fractional_weights_follow_the_weighted_formulas(layout: str) -> None:
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_more_rows_and_columns_than_a_tile(layout: str, weighted: bool) -> None:
-    n, p = ebda.moments.classwise._TILE_ROWS + 77, 300
-    assert (
-        p > ebda.moments.classwise._TILE_ELEMENTS // ebda.moments.classwise._TILE_ROWS
-    )
+    n, p = sizes.tile_rows + 77, 300
+    assert p > sizes.tile_elements // sizes.tile_rows
     X, codes = sample(n, p)
     codes[:2000] = 0  # a tile with rows of one class, and classes that start late
     weight = np.ones(n) if weighted else None
@@ -181,19 +181,53 @@ def test_more_rows_and_columns_than_a_tile(layout: str, weighted: bool) -> None:
 
 
 @pytest.mark.parametrize("layout", ["csr", "csc"])
-def test_sparse_blocks_of_any_size_agree(
-    layout: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sparse_blocks_of_any_size_agree(layout: str) -> None:
     X, codes = sample(41, 8)
     X[10:15] = 0.0  # rows and a column without a stored value
     X[:, 3] = 0.0
     for size in (1, 7, 50):
-        monkeypatch.setattr(ebda.moments.classwise, "_SPARSE_ELEMENTS", size)
-        got = class_moments(LAYOUTS[layout](X), codes, 3)
+        with override(sparse_elements=size):
+            got = class_moments(LAYOUTS[layout](X), codes, 3)
         assert_same(got, naive_moments(X, codes, 3))
 
 
-@settings(max_examples=50, deadline=None)
+@pytest.mark.parametrize("layout", ["C", "F"])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    ("rows", "elements"), [(1, 1), (7, 7), (7, 40), (100, 1), (100, 1000)]
+)
+def test_tiles_of_any_size_agree(
+    rows: int, elements: int, weighted: bool, layout: str
+) -> None:
+    X, codes = sample(41, 8)
+    times = np.arange(41) % 4 if weighted else np.ones(41, dtype=int)
+    with override(tile_rows=rows, tile_elements=elements):
+        got = class_moments(
+            LAYOUTS[layout](X), codes, 3, times.astype(float) if weighted else None
+        )
+    repeated = np.repeat(np.arange(41), times)
+    assert_same(got, naive_moments(X[repeated], codes[repeated], 3))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("n_classes", [1, 2, 5])
+def test_compiled_loops_agree(n_classes: int, dtype: str) -> None:
+    X, codes = sample(41, 300, n_classes)
+    X = (X + 1e3).astype(dtype)
+    want = class_moments(X, codes, n_classes)
+    assert_same(want, naive_moments(X, codes, n_classes), rtol=1e-10)
+    found = []
+    for n_jobs in (1, 3):
+        with (
+            override(compiled_elements=1, threaded_features=64, tile_rows=17),
+            allow_threads(n_jobs),
+        ):
+            found.append(class_moments(X, codes, n_classes))
+    assert_same(found[0], want, rtol=1e-12)
+    assert_same(found[1], found[0], rtol=0)  # threads do not matter at all
+
+
+@examples(50)
 @given(data=st.data(), centre=st.sampled_from([0.0, 1e5]))
 def test_blocks_of_rows_merge_in_any_order_and_grouping(
     data: st.DataObject, centre: float
@@ -228,7 +262,7 @@ def test_the_empty_moments_change_nothing() -> None:
         assert_same(merged, whole, rtol=0)
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(cuts=st.lists(st.integers(0, 10), max_size=4))
 def test_blocks_of_columns_join(cuts: list[int]) -> None:
     X, codes = sample(15, 10)
@@ -350,6 +384,7 @@ def test_a_dense_array_is_never_copied_as_a_whole(order: Any) -> None:
     assert peak < 64 * MIB + 8 * p * 8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", ["csr", "csc"])
 def test_a_sparse_matrix_is_never_copied_as_a_whole(layout: str) -> None:
     n, p = 200, 200_000

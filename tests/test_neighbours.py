@@ -7,18 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import ebda.data.samples
 from ebda.covariance.autoregressive import (
-    neighbour_correlation,
     transposed,
     unwhiten,
     unwhiten_transposed,
     whiten,
 )
-from ebda.data.samples import Samples
+from ebda.covariance.neighbours import Autoregression, neighbour_correlation
+from ebda.data import RowSamples
 from ebda.datasets import make_two_class
 from ebda.moments.classwise import class_moments
 from ebda.moments.variance import pooled
+from ebda.sizes import override
 
 RHO = [-0.95, -0.3, 0.0, 0.5, 0.9, 0.999]
 
@@ -27,11 +27,15 @@ def autoregression(p: int, rho: float) -> np.ndarray:
     return rho ** np.abs(np.subtract.outer(np.arange(p), np.arange(p)))
 
 
+def kept(X: np.ndarray, codes: np.ndarray, weight: np.ndarray | None = None) -> Samples:
+    return RowSamples.of(X, codes, weight)
+
+
 def correlation_of(
     X: np.ndarray, codes: np.ndarray, weight: np.ndarray | None = None
 ) -> float:
     moments = class_moments(X, codes, int(codes.max()) + 1, weight)
-    samples = Samples.of(X, codes, weight)
+    samples = kept(X, codes, weight)
     return neighbour_correlation(samples, moments.means, pooled(moments).within)
 
 
@@ -69,9 +73,15 @@ def test_unwhitening_undoes_whitening(rho: float, rows: int, p: int, seed: int) 
     before = z.copy()
     np.testing.assert_allclose(unwhiten(whiten(z, rho), rho), z, atol=1e-10)
     np.testing.assert_allclose(whiten(unwhiten(z, rho), rho), z, atol=1e-10)
-    # <W z, z> = <z, W' z>
-    products = [np.sum(f(z, rho) * z) for f in (whiten, transposed)]
-    assert products[0] == pytest.approx(products[1], rel=1e-9, abs=1e-9)
+    # <W z, w> = <z, W' w>
+    w = np.random.default_rng(seed + 1).normal(size=(rows, p))
+    for function, its_transpose in [
+        (whiten, transposed),
+        (unwhiten, unwhiten_transposed),
+    ]:
+        product = np.sum(function(z, rho) * w)
+        want = np.sum(z * its_transpose(w, rho))
+        assert product == pytest.approx(want, rel=1e-9, abs=1e-9)
     np.testing.assert_array_equal(z, before)
 
 
@@ -122,21 +132,19 @@ def test_a_weight_is_a_number_of_equal_rows() -> None:
 
 
 @pytest.mark.parametrize("width", [1, 2, 250, 2999])
-def test_the_estimate_does_not_depend_on_the_tiles(
-    width: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_estimate_does_not_depend_on_the_tiles(width: int) -> None:
     X, codes = autoregressive(20, 3000, 0.9, seed=5)
     X[:, [0, 1, 77, 250, 2999]] = 3.0
     moments = class_moments(X, codes, 2)
     variance = np.maximum(pooled(moments).within, 1e-9)
 
     def estimate() -> float:
-        samples, constant = Samples.of(X, codes, None), np.ptp(X, axis=0) == 0
+        samples, constant = kept(X, codes), np.ptp(X, axis=0) == 0
         return neighbour_correlation(samples, moments.means, variance, constant)
 
     want = estimate()
-    monkeypatch.setattr(ebda.data.samples, "_TILE_ELEMENTS", 40 * width)
-    assert estimate() == pytest.approx(want, rel=1e-10)
+    with override(tile_elements=40 * width):
+        assert estimate() == pytest.approx(want, rel=1e-10)
 
 
 def test_the_estimate_by_definition() -> None:
@@ -155,6 +163,23 @@ def test_the_estimate_is_clipped_below_one() -> None:
     loadings = np.repeat([-1.0, 1.0], [1000, 2000])
     X = np.outer(rng.normal(size=20), loadings) + 1e-3 * rng.normal(size=(20, 3000))
     assert correlation_of(X, np.arange(20) % 2) == 0.999
+
+
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_neighbours_that_are_equal_leave_an_inverse(sign: float) -> None:
+    """The estimate is clipped where the correlation would be that of one feature."""
+    p, codes = 900, np.arange(30) % 2
+    amplitude = np.random.default_rng(9).normal(size=(30, 2))
+    turn = np.pi * np.arange(p) / p  # the last third is opposed to the first
+    X = amplitude @ np.vstack([np.cos(turn), np.sin(turn)])
+    X *= sign ** np.arange(p)
+    rho = correlation_of(X, codes)
+    assert rho == sign * 0.999
+    covariance = Autoregression(rho, np.zeros(p, dtype=bool))
+    z = np.random.default_rng(10).normal(size=(1, p))
+    assert np.isfinite(covariance.solve(z)).all()
+    values = covariance.decorrelate(z)
+    np.testing.assert_allclose(covariance.restore(values.z, values), z, atol=1e-9)
 
 
 @pytest.mark.parametrize("p", [1, 2, 3])

@@ -174,6 +174,7 @@ def test_recovers_separate_atoms() -> None:
         assert prior.weights[prior.atoms == atom] == pytest.approx(weight, abs=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("equal", [True, False])
 def test_posterior_means_come_near_the_oracle(equal: bool) -> None:
     rng = np.random.default_rng(6)

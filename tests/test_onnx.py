@@ -51,6 +51,7 @@ def assert_agrees(model: Any, X: Any, dtype: Any = np.float32) -> None:
     np.testing.assert_allclose(probabilities, model.predict_proba(X), atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("name", LABELS)
 @pytest.mark.parametrize("n_classes", [2, 3])

@@ -19,6 +19,7 @@ def leukemia_errors(method: str, seed: int) -> tuple[int, int]:
     return int(wrong[train].sum()), int(wrong[~train].sum())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(10))
 def test_table_7_dp_makes_two_or_three_test_errors(seed: int) -> None:
     train, test = leukemia_errors("DP", seed)
@@ -26,6 +27,7 @@ def test_table_7_dp_makes_two_or_three_test_errors(seed: int) -> None:
     assert test in (2, 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(10))
 def test_table_7_sparse_dp_makes_two_test_errors(seed: int) -> None:
     train, test = leukemia_errors("Sparse DP", seed)
@@ -33,6 +35,7 @@ def test_table_7_sparse_dp_makes_two_test_errors(seed: int) -> None:
     assert test == 2
 
 
+@pytest.mark.slow
 def test_table_7_hard_thresh_dp_makes_two_test_errors() -> None:
     assert leukemia_errors("Hard Thresh DP", 0) == (1, 2)
 
@@ -53,6 +56,7 @@ def test_unknown_names_are_refused() -> None:
         paper.classifier("SVM", 1)
 
 
+@pytest.mark.slow
 def test_the_seed_draws_the_batches() -> None:
     golub = load_golub()
     coefs = [

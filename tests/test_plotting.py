@@ -5,6 +5,7 @@ from __future__ import annotations
 import matplotlib as mpl
 import numpy as np
 import pytest
+from scipy.integrate import trapezoid
 from scipy.stats import laplace, norm
 from sklearn.exceptions import NotFittedError
 
@@ -176,7 +177,7 @@ def test_atoms_are_those_of_the_prior_with_zero_apart(two: EBClassifier) -> None
 def test_a_slab_shows_its_density(prior: object, slab: object) -> None:
     shape = PriorDisplay.from_prior(prior).shape  # type: ignore[arg-type]
     np.testing.assert_allclose(shape.density, 0.3 * slab.pdf(shape.grid))  # type: ignore[attr-defined]
-    area = np.trapezoid(shape.density, shape.grid)
+    area = trapezoid(shape.density, shape.grid)
     assert area == pytest.approx(1 - shape.masses["zero"], abs=0.002)
     assert not shape.is_marginal
 

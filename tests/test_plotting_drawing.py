@@ -144,6 +144,7 @@ def words(figure: Any) -> list[Text]:
     return [text for text in found if text.get_text() and text.get_visible()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DISPLAYS)
 def test_axes_given_are_used_and_no_figure_is_made(name: str, real: RealData) -> None:
     import matplotlib.pyplot as plt
@@ -159,6 +160,7 @@ def test_axes_given_are_used_and_no_figure_is_made(name: str, real: RealData) ->
     assert not plt.get_fignums()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DISPLAYS)
 def test_axes_are_made_where_none_are_given(name: str, real: RealData) -> None:
     import matplotlib.pyplot as plt
@@ -169,6 +171,7 @@ def test_axes_are_made_where_none_are_given(name: str, real: RealData) -> None:
     plt.close(display.figure_)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DISPLAYS)
 def test_no_word_is_cut_or_covers_another(name: str, real: RealData) -> None:
     display = DISPLAYS[name](real).plot()
@@ -190,6 +193,7 @@ def test_no_word_is_cut_or_covers_another(name: str, real: RealData) -> None:
     mpl.pyplot.close(display.figure_)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DISPLAYS)
 def test_axes_say_what_they_show(name: str, real: RealData) -> None:
     ax = DISPLAYS[name](real).plot(Figure().subplots()).ax_
@@ -223,6 +227,7 @@ def test_a_strip_keeps_its_height_and_a_title_stays_above(
     assert display.ax_.title.get_window_extent(renderer).y0 > bar.y1
 
 
+@pytest.mark.slow
 def test_labels_stay_apart_at_any_size_and_resolution(real: RealData) -> None:
     figure = Figure(figsize=(9, 8), layout="constrained")
     displays = [effects(real, 4, name) for name in ("BL", "EWS", "NB", "RMS")]
@@ -241,6 +246,7 @@ def test_labels_stay_apart_at_any_size_and_resolution(real: RealData) -> None:
                 assert display.ax_.bbox.count_contains([box.p0, box.p1]) == 2
 
 
+@pytest.mark.slow
 def test_labels_without_room_are_left_out_and_come_back() -> None:
     from ebda.plotting.labels import label_points
 
@@ -258,6 +264,7 @@ def test_labels_without_room_are_left_out_and_come_back() -> None:
     assert sum(note.get_visible() for note in notes) > sum(few)
 
 
+@pytest.mark.slow
 def test_a_second_drawing_changes_nothing(real: RealData) -> None:
     display = effects(real, 2).plot(Figure(figsize=(4, 3)).subplots(), n_labels=60)
     render(display.figure_)
@@ -315,6 +322,7 @@ def test_without_a_mass_at_zero_the_volcano_shows_false_sign_rates() -> None:
         display.plot(measure="p")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bad", [r"$\frac{$", "a $b$ c", "_hidden", "x\ny"])
 def test_names_from_the_data_are_shown_as_text(bad: str) -> None:
     codes = np.array([0, 1] * 10)
@@ -357,6 +365,7 @@ def test_the_size_of_the_study_is_marked_in_its_plan(real: RealData) -> None:
     assert mark.get_xdata()[0] == pytest.approx(2 / (1 / 47 + 1 / 25))
 
 
+@pytest.mark.slow
 def test_the_example_draws_all_pictures(tmp_path: Path) -> None:
     script = Path(__file__).parent.parent / "examples" / "plots.py"
     subprocess.run(

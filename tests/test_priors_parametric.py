@@ -91,6 +91,7 @@ class Integrated:
 # Against quadrature
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prior", PRIORS, ids=str)
 @pytest.mark.parametrize(("z", "scale"), [(0.0, 1.0), (1.3, 1.0), (-4.0, 0.7)])
 def test_posterior_equals_quadrature(prior: Any, z: float, scale: float) -> None:
@@ -347,6 +348,7 @@ def test_equal_values_have_the_closed_form() -> None:
     assert prior.tau == pytest.approx(np.sqrt(24), rel=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_order_units_and_signs_do_not_matter(family: type[SpikeSlabEstimator]) -> None:
     z = draw(family, 6000)
@@ -360,6 +362,7 @@ def test_order_units_and_signs_do_not_matter(family: type[SpikeSlabEstimator]) -
         assert slab_sd(other) == pytest.approx(abs(factor) * slab_sd(prior), rel=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_large_p_is_quick(family: type[SpikeSlabEstimator]) -> None:
     z = draw(family, 1_000_000)

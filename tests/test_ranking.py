@@ -170,6 +170,7 @@ def false_share(model: EBClassifier, means: np.ndarray) -> float:
     return float((chosen & (means[1] == means[0])).sum() / max(chosen.sum(), 1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n_signals", "effect", "dropped"),
     [(0, 0.0, 0), (100, 1.0, 0), (300, 0.7, 0), (100, 1.2, 20)],
@@ -185,6 +186,7 @@ def test_false_discoveries_among_independent_features(
     assert np.mean(shares) <= 0.07
 
 
+@pytest.mark.slow
 def test_false_discoveries_beside_common_factors() -> None:
     shares, found = [], []
     for seed in range(12):

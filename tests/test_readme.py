@@ -18,6 +18,7 @@ def test_names_the_two_commands() -> None:
     assert "make test" in README
 
 
+@pytest.mark.slow
 def test_the_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}

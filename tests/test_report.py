@@ -725,6 +725,7 @@ def test_all_keys_of_data_are_shown(two: Any) -> None:
     assert "transformation" not in text
 
 
+@pytest.mark.slow
 def test_the_example_writes_a_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -25,6 +25,9 @@ from ebda import EBClassifier
 from ebda.evaluation import cross_validate
 from ebda.report import write_report
 
+# Chromium takes seconds to start.
+pytestmark = pytest.mark.slow
+
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 FLAGS = (
     "--headless=new",

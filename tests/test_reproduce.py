@@ -29,6 +29,7 @@ def command(out: Path, *options: str) -> list[str]:
     return [sys.executable, "-m", "ebda", "reproduce", *options, "--out", str(out)]
 
 
+@pytest.mark.slow
 def test_killed_and_started_again_it_ends_with_the_same_bytes(tmp_path: Path) -> None:
     arguments = ["figure1", *FAST, "--reps", "12"]
     whole, torn = tmp_path / "whole", tmp_path / "torn"
@@ -67,6 +68,7 @@ def test_any_subset_gives_the_same_numbers() -> None:
     assert other[0]["repetition"] == 4
 
 
+@pytest.mark.slow
 def test_jobs_do_not_matter(tmp_path: Path) -> None:
     for jobs in ("1", "2"):
         out = str(tmp_path / jobs)
@@ -76,6 +78,7 @@ def test_jobs_do_not_matter(tmp_path: Path) -> None:
     assert first == second
 
 
+@pytest.mark.slow
 def test_results_have_the_promised_columns(tmp_path: Path) -> None:
     rows = ["--rows", "(4,40)", "--methods", "IR", "EBClassifier", "Limit"]
     arguments = ["table1", *rows, "--reps", "2", "--jobs", "1", "--out", str(tmp_path)]
@@ -105,6 +108,7 @@ def test_results_have_the_promised_columns(tmp_path: Path) -> None:
     assert about["packages"]["ebda"]
 
 
+@pytest.mark.slow
 def test_a_folder_keeps_one_seed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -154,6 +158,7 @@ def test_plan_leaves_out_what_is_done() -> None:
     assert plan(["table1"], columns, ["(1,500)"], 1, set())[0].row == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(TABLES))
 def test_every_table_runs(name: str) -> None:
     methods = [m for m in methods_of(TABLES[name]) if m in ("IR", "FAIR", "Limit")]
@@ -162,6 +167,7 @@ def test_every_table_runs(name: str) -> None:
     assert all(0 <= r["error"] < 0.5 for r in records)
 
 
+@pytest.mark.slow
 def test_extra_methods_run() -> None:
     records = repeat("table6", 0, 0, [m for m in EXTRA if m != "Limit"], seed=1)
     assert all(r["error"] < 0.2 for r in records)

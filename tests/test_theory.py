@@ -376,6 +376,7 @@ def soft_rule(z: np.ndarray) -> np.ndarray:
     return np.sign(z) * np.maximum(np.abs(z) - 1.7, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", [sparse_rule, mean_rule, soft_rule])
 @pytest.mark.parametrize("df", [None, 6.0])
 def test_the_fourth_moment_equals_an_integral_and_simulation(
@@ -471,6 +472,7 @@ def simulated_errors(
 EFFECTS = DiscretePrior([-0.4, 0.0, 0.7], [0.02, 0.96, 0.02])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", ["mean", "sparse", "hard", "none"])
 @pytest.mark.parametrize("fixed", [False, True])
 def test_expected_error_equals_simulation(rule: str, fixed: bool) -> None:
@@ -484,6 +486,7 @@ def test_expected_error_equals_simulation(rule: str, fixed: bool) -> None:
         assert abs(errors.mean() - expected) < 3.5 * standard_error + 1e-12, n
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", ["mean", "sparse"])
 def test_expected_error_is_right_for_a_handful_of_features(rule: str) -> None:
     # No Gaussian limit here: often no feature at all passes the threshold.

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+import ebda.kernels.tabulated
 import numpy as np
 import pytest
 import sklearn.utils  # noqa: F401  # its OpenMP is what limits are read from
@@ -20,7 +21,6 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import ebda.estimators.classifier
 import ebda.kernels.compiled
-import ebda.kernels.tabulated
 import ebda.kernels.threads
 from ebda import EBClassifier
 from ebda.kernels.threads import allow_threads, available, one_blas_thread, over_blocks
@@ -201,6 +201,7 @@ def data(n: tuple[int, ...], factors: bool) -> tuple[np.ndarray, np.ndarray]:
     return X, y
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("six_cores")
 @pytest.mark.parametrize(
     ("n", "factors", "arguments"),

@@ -10,21 +10,21 @@ from scipy import stats
 from scipy.optimize import brentq
 from scipy.special import digamma, polygamma
 
-import ebda.moments.variance
+from ebda.kernels.rounding import ROUNDING
+from ebda.kernels.threads import allow_threads
+from ebda.kernels.variances import group_positive, pooled_variance, shrink_variance
 from ebda.moments.classwise import ClassMoments, class_moments
 from ebda.moments.contrasts import class_contrasts
 from ebda.moments.variance import (
-    MIN_SAMPLES,
-    ROUNDING,
     VARIANCES,
     VariancePrior,
-    _pooled,
     moderated,
     pooled,
     trigamma_inverse,
     variance_prior,
     weighted_median,
 )
+from ebda.sizes import override
 
 
 def moments_with(s2: np.ndarray, df: int) -> ClassMoments:
@@ -274,27 +274,34 @@ def test_a_class_of_one_sample_is_no_obstacle_and_all_such_classes_are() -> None
     assert got.degrees_of_freedom >= 2
     with pytest.raises(ValueError, match="every class has a single sample"):
         moderated(class_moments(X, np.arange(4), 4))
-    assert MIN_SAMPLES.keys() == VARIANCES.keys()
+
+
+@pytest.mark.parametrize("name", VARIANCES)
+def test_an_estimator_says_how_few_samples_of_a_class_are_enough(name: str) -> None:
+    entry = VARIANCES[name]
+    X = np.random.default_rng(1).normal(size=(5 + entry.min_samples, 20))
+    codes = np.repeat([0, 1], [5, entry.min_samples])
+    assert (entry.estimate(class_moments(X, codes, 2)).within > 0).all()
+    if entry.min_samples > 1:
+        with pytest.raises(ValueError, match="needs two samples in every class"):
+            entry.estimate(class_moments(X[:-1], codes[:-1], 2))
 
 
 # Many variances, grouped
 
 
-def in_groups(patch: pytest.MonkeyPatch, from_: int) -> None:
-    patch.setattr(ebda.moments.variance, "_MIN_GROUPED", from_)
+LOOPS = pytest.mark.parametrize("compiled_features", [1, 10**9], ids=["loops", "NumPy"])
 
 
 @pytest.mark.parametrize("d0", [3.0, 20.0, np.inf])
 @pytest.mark.parametrize("df", [3, 48])
-def test_grouped_variances_have_the_prior_of_all(
-    d0: float, df: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_grouped_variances_have_the_prior_of_all(d0: float, df: int) -> None:
     s2 = drawn_variances(d0, 1e-3, df, 20_000, seed=df)
     s2[:3] = 0.0  # and some that are none
-    in_groups(monkeypatch, len(s2) + 1)
-    exact = variance_prior(s2, df)
-    in_groups(monkeypatch, len(s2))
-    grouped = variance_prior(s2, df)
+    with override(grouped_variances=len(s2) + 1):
+        exact = variance_prior(s2, df)
+    with override(grouped_variances=len(s2)):
+        grouped = variance_prior(s2, df)
     assert grouped != exact  # it was another way
     # A variance at the border of the wild may fall on either side.
     assert grouped.variance == pytest.approx(exact.variance, rel=3e-5)
@@ -309,15 +316,13 @@ def test_grouped_variances_have_the_prior_of_all(
     )
 
 
-def test_wild_variances_are_found_among_groups(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_wild_variances_are_found_among_groups() -> None:
     s2 = drawn_variances(8.0, 1.0, 12, 5000, seed=1)
     s2[:20] *= 1e6
-    in_groups(monkeypatch, 10**9)
-    exact = variance_prior(s2, 12)
-    in_groups(monkeypatch, 1)
-    grouped = variance_prior(s2, 12)
+    with override(grouped_variances=10**9):
+        exact = variance_prior(s2, 12)
+    with override(grouped_variances=1):
+        grouped = variance_prior(s2, 12)
     assert np.isfinite(exact.outlier_threshold)
     assert grouped.outlier_threshold == pytest.approx(exact.outlier_threshold, rel=0.01)
     assert grouped.degrees_of_freedom == pytest.approx(
@@ -326,28 +331,28 @@ def test_wild_variances_are_found_among_groups(
 
 
 @pytest.mark.parametrize("s2", [[0.0] * 5, [0.0, 3.0, 0.0], [2.0] * 4])
-def test_groups_of_few_or_equal_variances(
-    s2: list[float], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_groups_of_few_or_equal_variances(s2: list[float]) -> None:
     exact = variance_prior(np.array(s2), 7)
-    in_groups(monkeypatch, 1)
-    grouped = variance_prior(np.array(s2), 7)
+    with override(grouped_variances=1):
+        grouped = variance_prior(np.array(s2), 7)
     assert grouped.degrees_of_freedom == exact.degrees_of_freedom
     assert grouped.variance == pytest.approx(exact.variance, rel=1e-12)
 
 
-def test_groups_hold_every_variance_at_their_mean(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+@LOOPS
+def test_groups_hold_every_variance_at_their_mean(compiled_features: int) -> None:
     rng = np.random.default_rng(4)
     s2 = np.append(np.exp(rng.uniform(-700, 700, 3000)), [0.0, 5e-324])
-    in_groups(monkeypatch, 1)
-    monkeypatch.setattr(ebda.moments.variance.over_blocks, "__defaults__", (700, False))
-    e, count = ebda.moments.variance._log_variances(s2)
+    with override(
+        block_features=700, threaded_features=700, compiled_features=compiled_features
+    ):
+        variance, count = group_positive(s2)
+    e = np.log(variance)
     known = np.sort(np.log(s2[s2 >= np.finfo(float).tiny]))
     assert count.sum() == len(known)
-    spread = np.repeat(np.sort(e), count[np.argsort(e)].astype(int))
-    np.testing.assert_allclose(spread, known, atol=0.002)
+    order = np.argsort(e)
+    each = np.repeat(e[order], count[order].astype(int))
+    np.testing.assert_allclose(each, known, atol=0.002)
     assert abs(count @ e / count.sum() - known.mean()) < 5e-7
 
 
@@ -364,42 +369,83 @@ def test_the_weighted_median_is_that_of_repeated_values(
     assert weighted_median(values, count) == want
 
 
+@LOOPS
 @pytest.mark.parametrize("mean", [1.0, -1.0, 1e8, -1e-8])
-def test_a_quick_look_sees_what_may_be_rounding(mean: float) -> None:
+def test_a_quick_look_sees_what_may_be_rounding(
+    mean: float, compiled_features: int
+) -> None:
     border = (ROUNDING * abs(mean)) ** 2
     means = np.array([[0.0, mean], [0.0, 0.0]])
 
     def suspicious(means: np.ndarray, *variances: float) -> bool:
         squares = 2 * np.array([variances, np.zeros(len(variances))])
-        return _pooled(ClassMoments(np.array([2.0, 2.0]), means, squares))[1]
+        with override(compiled_features=compiled_features):
+            within, found = pooled_variance(means, squares, 2.0)
+        np.testing.assert_array_equal(within, variances)
+        return found
 
     assert suspicious(means, 1e20, border)
     assert suspicious(means, border, 1e20)
     assert suspicious(means, 1e20, 0.0)
     assert not suspicious(means, 1e20, 1.001 * border)
     assert suspicious(np.zeros((2, 1)), 0.0)
-    assert suspicious(means, 1e20, np.nan)
+    if compiled_features > 2:  # the loop leaves NaN to those who group variances
+        assert suspicious(means, 1e20, np.nan)
 
 
+@LOOPS
 def test_constants_in_one_block_leave_the_other_blocks_alone(
-    monkeypatch: pytest.MonkeyPatch,
+    compiled_features: int,
 ) -> None:
-    monkeypatch.setattr(ebda.moments.variance.over_blocks, "__defaults__", (50, False))
     rng = np.random.default_rng(7)
     X, codes = rng.normal(size=(20, 200)), np.arange(20) % 2
     want = moderated(class_moments(X, codes, 2))
     X = np.hstack([X, np.full((20, 60), 1 / 3)])
-    got = moderated(class_moments(X, codes, 2))
+    with override(
+        block_features=50, threaded_features=50, compiled_features=compiled_features
+    ):
+        got = moderated(class_moments(X, codes, 2))
     np.testing.assert_allclose(got.within[:200], want.within, rtol=1e-10)
 
 
+@LOOPS
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_many_variances_must_be_finite(
-    bad: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    in_groups(monkeypatch, 1)
-    monkeypatch.setattr(ebda.moments.variance.over_blocks, "__defaults__", (50, False))
+def test_many_variances_must_be_finite(bad: float, compiled_features: int) -> None:
     s2 = np.linspace(1, 2, 200)
     s2[170] = bad
-    with pytest.raises(ValueError, match="variances must be finite"):
+    with (
+        override(
+            grouped_variances=1,
+            block_features=50,
+            threaded_features=50,
+            compiled_features=compiled_features,
+        ),
+        pytest.raises(ValueError, match="variances must be finite"),
+    ):
         variance_prior(s2, 8)
+
+
+@pytest.mark.parametrize("threshold", [np.inf, 2.0])
+def test_blocks_and_loops_shrink_alike(threshold: float) -> None:
+    s2 = drawn_variances(3.0, 1.0, 5, 333, seed=0)
+    want = np.where(s2 > threshold, s2, 0.25 * s2 + 0.5)
+    for small in ({"block_features": 50}, {"compiled_features": 1}):
+        with override(threaded_features=50, **small):
+            got = shrink_variance(s2, 0.25, 0.5, threshold, np.empty_like(s2))
+            np.testing.assert_allclose(got, want, rtol=1e-12)
+            own = s2.copy()  # in place
+            assert shrink_variance(own, 0.25, 0.5, threshold, own) is own
+        np.testing.assert_array_equal(own, got)
+
+
+def test_the_prior_is_the_same_for_any_number_of_threads() -> None:
+    s2 = drawn_variances(8.0, 1.0, 12, 5000, seed=1)
+    found = []
+    for n_jobs in (1, 2, 3):
+        with (
+            override(grouped_variances=1, compiled_features=1, threaded_features=100),
+            allow_threads(n_jobs),
+        ):
+            found.append(moderated(moments_with(s2, 12)).within)
+    for other in found[1:]:
+        np.testing.assert_array_equal(other, found[0])
