@@ -25,9 +25,9 @@ from typing import Any
 import numpy as np
 
 from ebda import EBClassifier
-from ebda.data.disk.passes import BlockedData
-from ebda.data.disk.prefetch import prefetched
-from ebda.data.opening import as_data
+from ebda.data import as_data
+from ebda.data.disk import BlockedData
+from ebda.data.disk.passes import prefetched
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "diagonal": {"covariance": "diagonal", "shrinkage": "mean"},

@@ -23,11 +23,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
-from ebda.data.samples import MAX_SAMPLES
 from ebda.estimators.classifier import _COMPARED_VALUES, LEAST_COMPARED, MOST_COMPARED
 from ebda.kernels import compiled
 from ebda.kernels.threads import available
 from ebda.priors import DirichletProcess
+from ebda.sizes import sizes
 from speed_data import data
 from speed_methods import default, diagonal, moments
 
@@ -89,14 +89,14 @@ class Constants:
         """
         parts = compared(n, p)
         if factors:
-            parts[2] = 11 * parts[2] + min(n, MAX_SAMPLES) ** 2 * p
+            parts[2] = 11 * parts[2] + min(n, sizes.kept_samples) ** 2 * p
         costs = np.array([self.compare, self.value, self.product, self.rules])
         return self.diagonal(n, p) + float(costs @ parts)
 
 
 def compared(n: int, p: int) -> NDArray[np.float64]:
     """What the comparison of rules has: one, values, products of them, features."""
-    kept = min(n, MAX_SAMPLES)
+    kept = min(n, sizes.kept_samples)
     most = max(LEAST_COMPARED, min(MOST_COMPARED, _COMPARED_VALUES // kept))
     values = float(kept * min(p, most))
     return np.array([1.0, values, kept * values, p])
