@@ -23,11 +23,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from ebda.data.disk.prefetch import prefetched
 
 from ebda import EBClassifier
-from ebda.data.disk.passes import BlockedData
-from ebda.data.opening import as_data
+from ebda.data import as_data
+from ebda.data.disk import BlockedData
+from ebda.data.disk.passes import prefetched
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "diagonal": {"covariance": "diagonal", "shrinkage": "mean"},

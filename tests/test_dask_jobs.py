@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import dask
 import dask.array as da
@@ -193,6 +193,16 @@ def test_a_scheduler_that_goes_away_at_a_batch(
             process.wait()
 
 
+class Watched(DirichletProcess):
+    """A prior that tells which threads it is fitted on, in the folds too."""
+
+    threads: ClassVar[list[int]] = []
+
+    def fit(self, z: Any, scale: Any = 1.0) -> Any:
+        self.threads.append(threading.get_ident())
+        return super().fit(z, scale)
+
+
 def test_the_synchronous_scheduler_stands_for_one_thread(data: Any) -> None:
     X, y = data
     seen: set[int] = set()
@@ -202,31 +212,18 @@ def test_the_synchronous_scheduler_stands_for_one_thread(data: Any) -> None:
         return block
 
     X = X[:, :200]
+    Watched.threads.clear()
     lazy = da.from_array(X, (20, 50)).map_blocks(load, meta=np.empty((0, 0)))
     want = EBClassifier().fit(X, y)
     with dask.config.set(scheduler="synchronous"):
         assert running.Runner.current().synchronous
         with running.Runner.current().job_context():
             assert joblib.effective_n_jobs(2) == 1
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(EBClassifier, "_run", run_and_watch(EBClassifier._run, seen))
-            got = EBClassifier(n_jobs=2).fit(lazy, y)
-    assert seen == {threading.get_ident()}
+        got = EBClassifier(prior=Watched(), n_jobs=2).fit(lazy, y)
+    assert seen | set(Watched.threads) == {threading.get_ident()}
+    assert len(Watched.threads) > got.selection_.n_folds > 1
     np.testing.assert_allclose(got.coef_, want.coef_, rtol=0, atol=1e-10)
     assert joblib.effective_n_jobs(2) == 2
-
-
-def run_and_watch(run: Any, seen: set[int]) -> Any:
-    """The folds of a fit, and the threads that they run on."""
-
-    def watched(self: Any, function: Any, jobs: Any) -> Any:
-        def noted(*args: Any) -> Any:
-            seen.add(threading.get_ident())
-            return function(*args)
-
-        return run(self, noted, jobs)
-
-    return watched
 
 
 def test_steps_in_several_threads_leave_the_settings_as_they_were(data: Any) -> None:

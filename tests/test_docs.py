@@ -23,8 +23,9 @@ PAGES = sorted(
 NAMES = [path.relative_to(DOCS).with_suffix("").as_posix() for path in PAGES]
 # Modules whose names are public, beside the package itself.
 PUBLIC = [
-    "blocks",
     "baselines",
+    "data",
+    "data.disk",
     "datasets",
     "inputs",
     "modelfile",

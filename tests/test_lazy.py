@@ -342,7 +342,10 @@ def test_of_many_rows_the_same_are_kept(tmp_path: Path) -> None:
     np.testing.assert_array_equal(got.number, want.number)
     np.testing.assert_array_equal(got.X[got.rows], X[want.rows])
     np.testing.assert_array_equal(got.copy().X, X[want.rows])
-    # A map by columns is read where it is, one with short rows is not.
+
+
+def test_rows_of_a_map_are_read_again_unless_they_are_short(tmp_path: Path) -> None:
+    X, _ = with_factors(2, n=1500, p=30)
     by_columns, by_rows = (as_memmap(X, tmp_path, order) for order in "FC")
     assert MemoryMap(by_columns).reference(1024) is by_columns
     assert MemoryMap(by_rows).reference(1024) is None

@@ -174,6 +174,18 @@ def test_thinning_is_even_over_the_stream() -> None:
             assert np.sum((counts - expected) ** 2 / expected) < 40
 
 
+@override(kept_samples=40, kept_per_class=5)
+def test_some_samples_of_each_class_are_kept() -> None:
+    codes = np.repeat([0, 1, 2], [500, 9, 3])
+    kept = RowSamples.of(np.empty((512, 0)), codes, None)
+    counts = np.bincount(kept.codes)
+    assert counts[0] >= 30
+    assert counts[1] >= 5
+    assert counts[2] == 3
+    assert 40 <= len(kept) <= 40 + 8
+    assert (np.diff(kept.rows) > 0).all()
+
+
 def test_few_samples_are_all_kept() -> None:
     n = sizes.kept_samples
     samples = RowSamples.of(np.empty((n, 0)), np.zeros(n, dtype=int), None, first=10)

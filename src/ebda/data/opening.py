@@ -84,8 +84,8 @@ OPENERS = Registry(
     Opener("zarr", "zarr.Array", "zarr", _open_chunked),
     Opener("hdf5", "h5py.Dataset", "h5py", _open_chunked),
     Opener("anndata", "AnnData in backed mode, or its X", "anndata", _open_anndata),
-    Opener("parquet", "open_parquet(...)", "ebda", _open_parquet),
-    Opener("arrow", "pyarrow.dataset.Dataset of Parquet", "pyarrow", _open_arrow),
+    Opener("parquet", "Parquet files, by open_parquet", "ebda", _open_parquet),
+    Opener("arrow", "pyarrow.dataset.Dataset", "pyarrow", _open_arrow),
     Opener("dask", "a Dask array or data frame", "dask", _open_dask),
 )
 

@@ -7,6 +7,7 @@ everything else is the same for all.
 """
 
 from ebda.data.disk.parquet import ParquetTable, open_parquet
+from ebda.data.disk.passes import BlockedData
 from ebda.data.disk.source import Block, Source
 
-__all__ = ["Block", "ParquetTable", "Source", "open_parquet"]
+__all__ = ["Block", "BlockedData", "ParquetTable", "Source", "open_parquet"]
