@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 
 from ebda.cli import options as shared
+from ebda.cli.outcome import confusion_words
 from ebda.datasets import load_golub
 from ebda.estimators.classifier import EBClassifier
+from ebda.evaluation import evaluate
 from ebda.files import replacing
 
 HELP = "classify the embedded leukemia data and draw the fit"
@@ -53,12 +55,13 @@ def run(options: argparse.Namespace) -> None:
     start = time.perf_counter()
     model = EBClassifier().fit(data[train], golub.target[train])
     fitted = time.perf_counter() - start
-    predicted = model.predict(data[test])
+    tested = evaluate(model, data[test], golub.target[test])
     print(
         f"Fitted EBClassifier() to the logarithms in {fitted:.2f} s, without tuning: "
         f"{model.n_factors_} common factors within the classes.\n"
     )
-    print(confusion_table(golub.target[test], predicted, model.classes_))
+    print(f"Test samples ({tested.n_errors} of {len(tested.codes)} wrong):")
+    print(confusion_words(tested))
     print()
     print("What was compared inside the training samples, and its share in the rule:")
     print(model.selection_.table())
@@ -67,19 +70,6 @@ def run(options: argparse.Namespace) -> None:
     print()
     print(gene_table(model, golub.feature_names, options.top))
     draw(model, options.out)
-
-
-def confusion_table(truth: Any, predicted: Any, classes: Any) -> str:
-    """Test samples by true and predicted class, with the errors in words."""
-    wrong = int(np.sum(truth != predicted))
-    lines = [
-        f"Test samples ({wrong} of {len(truth)} wrong):",
-        "  true \\ predicted" + "".join(f"{c:>7}" for c in classes),
-    ]
-    for true in classes:
-        counts = [np.sum((truth == true) & (predicted == c)) for c in classes]
-        lines.append(f"  {true:<16}" + "".join(f"{n:>7}" for n in counts))
-    return "\n".join(lines)
 
 
 def describe_prior(prior: Any) -> str:

@@ -42,13 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="COL",
         help="column of their standard errors (default: 1, as z-scores have)",
     )
-    parser.add_argument(
-        "--out",
-        type=Path,
-        metavar="FILE",
-        help="CSV, TSV (also .gz) or Parquet by the ending (default: CSV to standard "
-        "output)",
-    )
+    shared.add_table(parser)
     parser.add_argument(
         "--level",
         type=shared.level,
@@ -68,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--prefix", default="", help="put before the names of the added columns"
     )
     parser.add_argument("--seed", type=int, default=0, metavar="S")
-    parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
+    shared.add_quiet(parser)
 
 
 def run(options: argparse.Namespace) -> None:

@@ -10,6 +10,7 @@ from ebda import files
 from ebda.inputs.formats import names_of
 from ebda.inputs.names import DUPLICATES
 from ebda.inputs.orientation import ORIENTATIONS
+from ebda.inputs.values import IMPUTATIONS
 
 
 def add_data(parser: argparse.ArgumentParser) -> None:
@@ -57,7 +58,7 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
     """What is done to the data of a fit, and again to those of a prediction."""
     parser.add_argument(
         "--impute",
-        choices=["median"],
+        choices=IMPUTATIONS,
         help="fill missing values with the median of the feature (default: they are "
         "an error)",
     )
@@ -75,9 +76,25 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_printing(parser: argparse.ArgumentParser) -> None:
+def add_table(parser: argparse.ArgumentParser) -> None:
+    """Where a table is written to."""
+    parser.add_argument(
+        "--out",
+        type=Path,
+        metavar="FILE",
+        help="CSV, TSV (also .gz) or Parquet by the ending (default: CSV to standard "
+        "output)",
+    )
+
+
+def add_quiet(parser: argparse.ArgumentParser) -> None:
     """How much a command prints."""
     parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
+
+
+def add_printing(parser: argparse.ArgumentParser) -> None:
+    """How much a command prints, and as what."""
+    add_quiet(parser)
     parser.add_argument(
         "--json",
         action="store_true",

@@ -30,13 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the command."""
     parser.add_argument("model", type=Path, metavar="MODEL", help="the model file")
     shared.add_data(parser)
-    parser.add_argument(
-        "--out",
-        type=Path,
-        metavar="FILE",
-        help="CSV, TSV (also .gz) or Parquet by the ending (default: CSV to standard "
-        "output)",
-    )
+    shared.add_table(parser)
     parser.add_argument(
         "--missing",
         choices=["error", "zero-weight"],

@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="the samples took no part in the fit: show the error on them",
     )
-    parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
+    shared.add_quiet(parser)
 
 
 def run(options: argparse.Namespace) -> None:

@@ -17,27 +17,17 @@ ANNDATA = Package("anndata", "anndata", "reading AnnData files")
 
 def load(path: Path, how: Reading) -> Block:
     """Read an ``.h5ad`` file: X or a layer, with the columns of obs at its margin."""
-    anndata = ANNDATA.load()
-    with warnings.catch_warnings():
-        # Repeated names are refused later, with a message of our own.
-        warnings.simplefilter("ignore")
-        return _to_block(anndata.read_h5ad(path), path, how.layer)
+    return _to_block(_read("read_h5ad", path), path, how.layer)
 
 
 def load_store(path: Path, how: Reading) -> Block:
     """Read a Zarr store that AnnData wrote."""
-    anndata = ANNDATA.load()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return _to_block(anndata.read_zarr(path), path, how.layer)
+    return _to_block(_read("read_zarr", path), path, how.layer)
 
 
 def open_h5ad(path: Path, how: Reading) -> Opened:
     """Open an ``.h5ad`` file: X or a layer, with the columns of obs for labels."""
-    anndata = ANNDATA.load()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        adata = anndata.read_h5ad(path, backed="r")
+    adata = _read("read_h5ad", path, backed="r")
 
     def column(name: str) -> list[Any]:
         if name not in adata.obs:
@@ -50,6 +40,14 @@ def open_h5ad(path: Path, how: Reading) -> Opened:
 
     values = _values(adata, path, how.layer)
     return Opened(values, column, *_names(adata), tuple(map(str, adata.obs)))
+
+
+def _read(reader: str, path: Path, **options: Any) -> Any:
+    anndata = ANNDATA.load()
+    with warnings.catch_warnings():
+        # Repeated names are refused later, with a message of our own.
+        warnings.simplefilter("ignore")
+        return getattr(anndata, reader)(path, **options)
 
 
 def _values(adata: Any, path: Path, layer: str | None) -> Any:
