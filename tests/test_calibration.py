@@ -118,7 +118,7 @@ def test_separated_classes_have_a_finite_slope_in_any_unit() -> None:
     assert scaled == pytest.approx(slope / 1e6, rel=1e-9)
 
 
-def test_scores_without_spread_are_left_as_they_are() -> None:
+def test_equal_scores_are_left_as_they_are() -> None:
     codes = np.array([0, 0, 1, 1])
     slope, calibration = calibrate(np.zeros((4, 1)), codes, np.ones(4), EVEN)
     assert slope == 1.0
@@ -139,13 +139,15 @@ def test_probabilities_add_up_and_agree_with_the_decision(K: int) -> None:
     assert np.exp(log_p).min() >= calibration.noise / K * (1 - 1e-12)
 
 
-def test_many_samples_are_calibrated_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_samples_are_calibrated_in_blocks() -> None:
+    """Of slopes; as few samples with weights, which need one block, tell."""
     scores, codes, log_prior = drawn(60, 3, seed=4)
-    whole = calibrate(scores, codes, np.ones(60), log_prior)[0]
-    monkeypatch.setattr("ebda.selection.calibration._BLOCK", 500)
-    assert calibrate(scores, codes, np.ones(60), log_prior)[0] == pytest.approx(
-        whole, rel=1e-12
-    )
+    few, calibration = calibrate(scores, codes, np.full(60, 120.0), log_prior)
+    rows = np.repeat(np.arange(60), 120)
+    many, other = calibrate(scores[rows], codes[rows], np.ones(len(rows)), log_prior)
+    assert many == pytest.approx(few, rel=1e-12)
+    np.testing.assert_allclose(other.share, calibration.share, rtol=1e-9)
+    assert other.noise == pytest.approx(calibration.noise, rel=1e-9)
 
 
 def test_without_calibration_decisions_are_log_odds() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from typing import Any
+from typing import Any, Self
 
 import joblib
 import numpy as np
@@ -24,11 +24,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from ebda import EBClassifier, theory
+from ebda.baselines import IndependenceRule
 from ebda.datasets import load_khan, make_two_class
 from ebda.paper.methods import PaperRule
 from ebda.priors import DirichletProcess, DiscretePrior
 
-# The paper's way of the data: nothing is moderated, correlated or compared.
+# The paper's model: nothing is moderated, correlated or compared.
 PAPER: dict[str, Any] = {
     "variance": "pooled",
     "covariance": "diagonal",
@@ -160,7 +161,6 @@ def test_error_comes_near_the_limit_on_simulated_data() -> None:
     assert error < 0.07  # no shrinkage: 0.14; the limit with known variances: 0.028
 
 
-@pytest.mark.slow
 def test_many_classes_on_real_data() -> None:
     khan = load_khan()
     train = khan.split == "train"
@@ -180,7 +180,6 @@ def test_class_priors() -> None:
 # Probabilities
 
 
-@pytest.mark.slow
 @given(scale=st.floats(1e-3, 1e6), n_classes=st.integers(2, 4))
 def test_probabilities_are_finite_and_agree_with_predict(
     scale: float, n_classes: int
@@ -198,7 +197,6 @@ def test_probabilities_are_finite_and_agree_with_predict(
 # Ways to give the data
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("n", [(12, 9), (8, 7, 6)])
 @pytest.mark.parametrize(
     "convert",
@@ -224,7 +222,6 @@ def test_the_container_does_not_matter(n: tuple[int, ...], convert: Any) -> None
     )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float32, np.int32, np.uint8, np.int64])
 def test_numbers_of_any_type_are_summed_in_float64(dtype: Any) -> None:
     X, y = data()
@@ -292,7 +289,6 @@ def test_units_of_features_do_not_matter_to_pooled_variances(shrinkage: str) -> 
 # Streams and weights
 
 
-@pytest.mark.slow
 @given(cuts=st.lists(st.integers(1, 20), max_size=4), order=st.randoms())
 def test_any_stream_of_batches_gives_the_model_of_one_fit(
     cuts: list[int], order: Any
@@ -315,7 +311,7 @@ def test_a_stream_says_what_it_lacks() -> None:
     ):
         model.predict(X)
     few = EBClassifier().partial_fit(X[[0, -1]], y[[0, -1]], classes=[0, 1])
-    with pytest.raises(NotFittedError, match="tell no variance"):
+    with pytest.raises(NotFittedError, match="too few to estimate a variance"):
         few.predict(X)
     with pytest.raises(ValueError, match="not in classes"):
         model.partial_fit(X[:2], [0, 7])
@@ -368,6 +364,156 @@ def test_a_batch_that_fails_changes_nothing() -> None:
     np.testing.assert_array_equal(model.classes_, [0, 1])
 
 
+class Failing(DirichletProcess):
+    """A prior that cannot be fitted while it is told to fail."""
+
+    fails = True
+
+    def fit(self, z: Any, scale: Any = 1.0) -> Self:
+        if Failing.fails:
+            raise KeyboardInterrupt if Failing.fails == "stopped" else OSError("prior")
+        return super().fit(z, scale)
+
+
+# Keeps samples of a stream, and compares nothing.
+KEEPING = {
+    **EBClassifier().get_params(deep=False),
+    "covariance": "factor",
+    "shrinkage": "mean",
+}
+
+
+def spoil(X: np.ndarray) -> np.ndarray:
+    spoiled = X.copy()
+    spoiled[0, 0] = np.nan
+    return spoiled
+
+
+def named(X: np.ndarray, last: str) -> pd.DataFrame:
+    columns = [*(f"g{j}" for j in range(X.shape[1] - 1)), last]
+    return pd.DataFrame(X, columns=columns)
+
+
+# What is wrong with the data or the parameters; the first are noticed first.
+MISTAKES: dict[str, Any] = {
+    "parameter": lambda X, y: (X, y, {"variance": "none"}),
+    "shape": lambda X, y: (X[:, 0], y, {}),
+    "names": lambda X, y: (named(X, "g0"), y, {}),
+    "missing label": lambda X, y: (X, np.where(y == 0, None, "b"), {}),
+    "label": lambda X, y: (X, y + np.linspace(0, 0.5, len(y)), {}),
+    "length": lambda X, y: (X, y[1:], {}),
+    "NaN": lambda X, y: (spoil(X), y, {}),
+    "NaN beside names": lambda X, y: (named(spoil(X), "other"), y, {}),
+    "priors": lambda X, y: (X, y, {"priors": [0.2, 0.3, 0.5]}),
+    "prior": lambda X, y: (X, y, {"prior": Failing()}),
+}
+
+
+def state(model: EBClassifier) -> dict[str, Any]:
+    """Everything the model holds but its parameters, by what it is."""
+    kept = {k: v for k, v in vars(model).items() if k not in model.get_params(False)}
+    return {name: (id(value), pickle.dumps(value)) for name, value in kept.items()}
+
+
+def start(seen: str, X: np.ndarray, y: np.ndarray) -> EBClassifier:
+    """A model that has seen nothing, was fitted, or has seen batches."""
+    model = EBClassifier(**KEEPING)
+    if seen == "fit":
+        return model.fit(X, y)
+    if seen != "nothing":
+        rows = slice(0, 5 if seen == "one class" else None, 2)
+        model.partial_fit(X[rows], y[rows], classes=[0, 1])
+    return model
+
+
+@pytest.mark.parametrize("seen", ["nothing", "fit", "one class", "batches"])
+@pytest.mark.parametrize("mistake", [*MISTAKES, "one class", "too few", "constant"])
+def test_a_fit_that_fails_changes_nothing(mistake: str, seen: str) -> None:
+    X, y = data()
+    more: dict[str, Any] = {
+        "one class": lambda X, y: (X, np.zeros(len(y)), {}),
+        "too few": lambda X, y: (X[[0, -1]], y[[0, -1]], {}),
+        "constant": lambda X, y: (np.ones_like(X), y, {}),
+    }
+    model = start(seen, X, y)
+    wrong, labels, parameters = {**MISTAKES, **more}[mistake](X, y)
+    before = state(model)
+    with pytest.raises((ValueError, OSError)):
+        model.set_params(**parameters).fit(wrong, labels)
+    assert state(model) == before
+    model.set_params(**KEEPING)
+    assert_same_model(EBClassifier(**KEEPING).fit(X, y), model.fit(X, y), 0.0)
+
+
+def test_a_baseline_that_cannot_be_fitted_is_what_it_was() -> None:
+    X, y = data()
+    model = IndependenceRule()
+    with pytest.raises(ValueError, match="NaN"):
+        model.fit(spoil(X), y)
+    assert vars(model) == IndependenceRule().get_params()
+    before = vars(model.fit(X, y)).copy()
+    for call in (model.fit, model.partial_fit):
+        with pytest.raises(ValueError, match="NaN"):
+            call(spoil(X), y)
+        assert vars(model).keys() == before.keys()
+        assert all(value is before[name] for name, value in vars(model).items())
+
+
+@pytest.mark.filterwarnings("ignore:fit keeps no samples:UserWarning")
+@pytest.mark.filterwarnings("ignore:X has feature names:UserWarning")
+@pytest.mark.parametrize("seen", ["nothing", "fit", "one class", "batches"])
+@pytest.mark.parametrize("mistake", [*MISTAKES, "unknown label", "classes"])
+def test_a_batch_that_failed_can_be_given_again(mistake: str, seen: str) -> None:
+    X, y = data()
+    more: dict[str, Any] = {
+        "unknown label": lambda X, y: (X, y + 1, {}),
+        "classes": lambda X, y: (X, y, {}),
+    }
+    batch, target = X[1::2], y[1::2]
+    model, want = (start(seen, X, y) for _ in range(2))
+    wrong, labels, parameters = {**MISTAKES, **more}[mistake](batch, target)
+    classes = [0] if mistake == "classes" else [0, 1]
+    before = state(model)
+    with pytest.raises((ValueError, OSError)):
+        model.set_params(**parameters).partial_fit(wrong, labels, classes=classes)
+    assert state(model) == before
+    assert hasattr(model, "coef_") == (seen in ("fit", "batches"))
+    model.set_params(**KEEPING)
+    model.partial_fit(batch, target, classes=[0, 1])
+    want.partial_fit(batch, target, classes=[0, 1])
+    assert_same_model(want, model, 0.0)
+    assert model.n_seen_ == want.n_seen_
+
+
+@pytest.mark.parametrize("how", ["error", "stopped"])
+def test_a_prior_that_fails_may_be_fitted_later(
+    how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An exception of any kind, after most of the work was done."""
+    X, y = data()
+    error: type[BaseException] = KeyboardInterrupt if how == "stopped" else OSError
+    monkeypatch.setattr(Failing, "fails", how)
+    model = EBClassifier(prior=Failing())
+    with pytest.raises(error):
+        model.fit(X, y)
+    with pytest.raises(error):
+        model.partial_fit(X, y, classes=[0, 1])
+    assert not state(model)
+    monkeypatch.setattr(Failing, "fails", "")
+    model.partial_fit(X[::2], y[::2], classes=[0, 1])
+    before, predicted = state(model), model.predict_proba(X)
+    monkeypatch.setattr(Failing, "fails", how)
+    for call in (model.fit, model.partial_fit):
+        with pytest.raises(error):
+            call(X[1::2], y[1::2])
+        assert state(model) == before
+        np.testing.assert_array_equal(model.predict_proba(X), predicted)
+    monkeypatch.setattr(Failing, "fails", "")
+    model.partial_fit(X[1::2], y[1::2])
+    whole = EBClassifier(prior=DirichletProcess()).fit(X, y)
+    assert_same_model(whole, model, 1e-6)
+
+
 @pytest.mark.parametrize("variance", ["pooled", "moderated", "separate"])
 def test_partial_fit_goes_on_after_fit(variance: str) -> None:
     X, y = data()
@@ -405,7 +551,6 @@ def test_after_fit_factors_and_folds_are_those_of_the_batches_since(
     assert (model.predict(X) == whole.predict(X)).mean() > 0.9
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("convert", [np.asarray, sparse.csr_matrix, sparse.csc_matrix])
 def test_weights_are_frequencies(convert: Any) -> None:
     X, y = data()
@@ -421,7 +566,6 @@ def test_weights_are_frequencies(convert: Any) -> None:
 # At home in scikit-learn
 
 
-@pytest.mark.slow
 def test_works_with_the_tools_of_scikit_learn() -> None:
     X, y = data()
     pipeline = make_pipeline(StandardScaler(), EBClassifier(shrinkage="sparse"))
@@ -480,6 +624,13 @@ def test_verbose_prints_the_steps(capsys: pytest.CaptureFixture[str]) -> None:
     assert "prior" in printed
     assert "choice of the rule" in printed
     assert "diagonal   mean    weight" in printed
+
+
+def test_verbose_says_so_where_there_was_no_choice(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    EBClassifier(**PAPER, verbose=1).fit(*data())
+    assert "There was one rule" in capsys.readouterr().out
 
 
 def test_named_prior_gets_seed_and_jobs() -> None:
@@ -546,7 +697,6 @@ def test_scores_that_overflow_are_named() -> None:
         model.predict(X)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("value", [0.1, 1234.567])
 @pytest.mark.parametrize("convert", [np.asarray, sparse.csr_matrix, sparse.csc_matrix])
 def test_constants_are_constant_in_any_container(value: float, convert: Any) -> None:
@@ -592,7 +742,7 @@ def test_a_class_with_one_sample() -> None:
     assert EBClassifier().fit(X, y).predict(X).shape == y.shape
     with pytest.raises(ValueError, match="needs 2 samples in every class, and class 1"):
         EBClassifier(variance="separate").fit(X, y)
-    with pytest.raises(ValueError, match="tell no variance"):
+    with pytest.raises(ValueError, match="too few to estimate a variance"):
         EBClassifier().fit(X[[0, -1]], y[[0, -1]])
 
 
@@ -675,7 +825,6 @@ def test_bad_weights_are_named(weight: np.ndarray, message: str) -> None:
         EBClassifier().fit(*data(), sample_weight=weight)
 
 
-@pytest.mark.slow
 def test_one_number_is_a_weight_for_all() -> None:
     X, y = data()
     twice = np.repeat(np.arange(len(y)), 2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,37 +11,38 @@ from scipy import sparse
 from sklearn.metrics import log_loss
 
 import ebda.estimators.classifier
-import ebda.moments.variance
 from ebda import EBClassifier
-from ebda.data.samples import Samples
 from ebda.datasets import make_factor_classes, make_two_class
-from ebda.moments.classwise import ClassMoments
-from ebda.moments.contrasts import by_hash
-from ebda.moments.variance import VariancePrior
+from ebda.moments import VARIANCES, ClassMoments, Variance, choose_features
+from ebda.moments.variance import VarianceEstimator
 from ebda.selection.candidates import Recipe
+from ebda.sizes import override
 
 PART = 300
 ATTRIBUTES = ("coef_", "intercept_", "z_", "posterior_mean_", "prob_zero_")
 
 
 @pytest.fixture
-def compared(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def compared(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     """Compare on few features; how many each comparison had."""
-    monkeypatch.setattr(ebda.estimators.classifier, "LEAST_COMPARED", PART)
-    monkeypatch.setattr(ebda.estimators.classifier, "MOST_COMPARED", PART)
-    return counted(monkeypatch)
+    with override(least_compared=PART, most_compared=PART):
+        yield counted(monkeypatch)
+
+
+def n_features(samples: RowSamples) -> int:
+    return int(samples.X.shape[1])
 
 
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    sizes: list[int] = []
+    numbers: list[int] = []
     select = ebda.estimators.classifier.select
 
-    def counting(recipe: Recipe, samples: Samples, *rest: Any) -> Any:
-        sizes.append(samples.X.shape[1])
+    def counting(recipe: Recipe, samples: RowSamples, *rest: Any) -> Any:
+        numbers.append(n_features(samples))
         return select(recipe, samples, *rest)
 
     monkeypatch.setattr(ebda.estimators.classifier, "select", counting)
-    return sizes
+    return numbers
 
 
 def data(factors: bool = False, n: tuple[int, ...] = (24, 20), p: int = 1500) -> Any:
@@ -63,14 +65,13 @@ def assert_same_model(got: EBClassifier, want: EBClassifier, rtol: float) -> Non
     np.testing.assert_allclose(got.selection_.weight, want.selection_.weight)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("factors", [False, True])
 @pytest.mark.parametrize("n", [(24, 20), (14, 15, 16)])
 def test_the_order_of_the_features_does_not_matter(
     n: tuple[int, ...], factors: bool, compared: list[int]
 ) -> None:
     X, y = data(factors, n)
-    order = np.random.default_rng(1).permutation(X.shape[1])
+    order = np.random.default_rng(2).permutation(X.shape[1])
     want, got = EBClassifier().fit(X, y), EBClassifier().fit(X[:, order], y)
     assert compared == [PART, PART]
     back = np.argsort(order)
@@ -82,7 +83,6 @@ def test_the_order_of_the_features_does_not_matter(
         )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("factors", [False, True])
 def test_a_stream_of_batches_gives_the_model_of_one_fit(
     factors: bool, compared: list[int]
@@ -121,27 +121,26 @@ def split(name: str, seed: int) -> Any:
     )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["independent", "factors"])
 def test_a_part_of_the_features_tells_the_rule_and_its_slope(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The slope is for rules in units of the spread they have on the part compared.
+    """The slope is for rules in units of the standard deviation
+    that they have on the part compared.
 
-    Without these units decisions would be four times as large; in units of the spread
-    on all features they would be too small, and the log-loss a fifth larger.
+    Without these units decisions would be four times as large; in units of that on
+    all features they would be too small, and the log-loss a fifth larger.
     """
-    sizes = counted(monkeypatch)
+    numbers = counted(monkeypatch)
     decision, loss = [], []
     for seed in range(3):
         X, y, fresh, labels = split(name, seed)
         models = []
         for most in (2000, 1000):
-            monkeypatch.setattr(ebda.estimators.classifier, "LEAST_COMPARED", most)
-            monkeypatch.setattr(ebda.estimators.classifier, "MOST_COMPARED", most)
-            models.append(EBClassifier().fit(X, y))
+            with override(least_compared=most, most_compared=most):
+                models.append(EBClassifier().fit(X, y))
         whole, part = models
-        assert sizes[-2:] == [2000, 1000]
+        assert numbers[-2:] == [2000, 1000]
         # The same classes but for a few on the border.
         error = [np.mean(m.predict(fresh) != labels) for m in models]
         assert error[1] < error[0] + 0.03
@@ -167,39 +166,36 @@ def test_a_single_rule_is_fitted_as_ever(
 ) -> None:
     X, y = data(factors=True)
     want = EBClassifier(**arguments).fit(X, y)
-    monkeypatch.setattr(ebda.estimators.classifier, "LEAST_COMPARED", PART)
-    monkeypatch.setattr(ebda.estimators.classifier, "MOST_COMPARED", PART)
     monkeypatch.setattr(
-        ebda.estimators.classifier, "by_hash", lambda *_: pytest.fail("a part")
+        ebda.estimators.classifier, "choose_features", lambda *_: pytest.fail("a part")
     )
-    got = EBClassifier(**arguments).fit(X, y)
+    with override(least_compared=PART, most_compared=PART):
+        got = EBClassifier(**arguments).fit(X, y)
     for name in ATTRIBUTES:
         np.testing.assert_array_equal(getattr(got, name), getattr(want, name))
 
 
 def test_as_many_features_as_are_compared_are_all_compared(
-    compared: list[int], monkeypatch: pytest.MonkeyPatch
+    compared: list[int],
 ) -> None:
     X, y = data(p=PART)
     got = EBClassifier().fit(X, y)
-    monkeypatch.setattr(ebda.estimators.classifier, "LEAST_COMPARED", PART + 1)
-    assert_same_model(EBClassifier().fit(X, y), got, 0.0)
+    with override(least_compared=PART + 1, most_compared=PART + 1):
+        assert_same_model(EBClassifier().fit(X, y), got, 0.0)
     assert compared == [PART, PART]
 
 
 def test_many_samples_are_compared_on_fewer_features(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    sizes = counted(monkeypatch)
-    monkeypatch.setattr(ebda.estimators.classifier, "LEAST_COMPARED", 50)
-    monkeypatch.setattr(ebda.estimators.classifier, "MOST_COMPARED", 1000)
-    monkeypatch.setattr(ebda.estimators.classifier, "_COMPARED_VALUES", 44 * 400)
+    numbers = counted(monkeypatch)
     X, y = data()
-    EBClassifier().fit(X, y)
-    EBClassifier().fit(np.repeat(X, 2, axis=0), np.repeat(y, 2))
-    monkeypatch.setattr(ebda.estimators.classifier, "_COMPARED_VALUES", 44)
-    EBClassifier().fit(X, y)
-    assert sizes == [400, 200, 50]
+    with override(least_compared=50, most_compared=1000, compared_values=44 * 400):
+        EBClassifier().fit(X, y)
+        EBClassifier().fit(np.repeat(X, 2, axis=0), np.repeat(y, 2))
+    with override(least_compared=50, most_compared=1000, compared_values=44):
+        EBClassifier().fit(X, y)
+    assert numbers == [400, 200, 50]
 
 
 def test_without_folds_the_usual_rule_is_that_of_all_features(
@@ -243,7 +239,9 @@ def moments(squares: np.ndarray) -> ClassMoments:
 
 @pytest.mark.parametrize("size", [1, 17, 500, 999, 1000])
 def test_the_part_has_the_size_asked_for_and_no_feature_twice(size: int) -> None:
-    got = by_hash(moments(np.random.default_rng(0).exponential(size=1000)), size)
+    got = choose_features(
+        moments(np.random.default_rng(0).exponential(size=1000)), size
+    )
     assert len(got) == size
     assert (np.diff(got) > 0).all()
     assert got.min() >= 0
@@ -253,18 +251,18 @@ def test_the_part_has_the_size_asked_for_and_no_feature_twice(size: int) -> None
 def test_the_part_is_that_of_any_order_and_of_any_last_digits() -> None:
     rng = np.random.default_rng(1)
     variance = np.exp(rng.normal(scale=3, size=5000))
-    want = set(variance[by_hash(moments(variance), 700)])
+    want = set(variance[choose_features(moments(variance), 700)])
     order = rng.permutation(5000)
-    assert set(variance[order][by_hash(moments(variance[order]), 700)]) == want
+    assert set(variance[order][choose_features(moments(variance[order]), 700)]) == want
     noisy = variance * (1 + 1e-14 * rng.uniform(-1, 1, 5000))
     assert (noisy != variance).any()
-    assert set(variance[by_hash(moments(noisy), 700)]) == want
+    assert set(variance[choose_features(moments(noisy), 700)]) == want
 
 
 def test_the_part_is_as_if_drawn_at_random() -> None:
     rng = np.random.default_rng(2)
     variance = np.sort(rng.exponential(size=20_000))
-    chosen = by_hash(moments(variance), 2000)
+    chosen = choose_features(moments(variance), 2000)
     # Neither large nor small variances are preferred: the ranks are uniform.
     share = np.histogram(chosen, bins=10, range=(0, 20_000))[0]
     assert share.min() > 140
@@ -274,31 +272,35 @@ def test_the_part_is_as_if_drawn_at_random() -> None:
 
 
 def test_ties_fill_the_part_as_far_as_there_is_room() -> None:
-    assert by_hash(moments(np.full(100, 2.0)), 30).tolist() == list(range(30))
+    assert choose_features(moments(np.full(100, 2.0)), 30).tolist() == list(range(30))
     variance = np.repeat(np.random.default_rng(3).exponential(size=40), 25)
     for size in (1, 30, 260, 1000):
-        chosen = by_hash(moments(variance), size)
+        chosen = choose_features(moments(variance), size)
         assert len(set(chosen.tolist())) == size
         # Whole groups but for one.
         _, members = np.unique(variance[chosen], return_counts=True)
         assert np.count_nonzero(members < 25) == (size % 25 > 0)
 
 
+def all_one(moments: ClassMoments) -> Variance:
+    one = np.ones(moments.means.shape[1])
+    return Variance(one, one[None, :], np.inf)
+
+
 def test_the_part_is_no_run_of_features_where_moderated_variances_are_equal(
-    compared: list[int], monkeypatch: pytest.MonkeyPatch
+    compared: list[int],
 ) -> None:
     """As with variances that differ by chance alone, and the differences in front."""
-    alike = VariancePrior(np.inf, 1.0)
-    monkeypatch.setattr(ebda.moments.variance, "variance_prior", lambda s2, df: alike)
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(24, 3000)), np.arange(24) % 2
     X[y == 1, :PART] += 1.0
-    model = EBClassifier().fit(X, y)
-    assert compared == [PART]
+    with VARIANCES.added(VarianceEstimator("equal", "all the same", all_one)):
+        model = EBClassifier(variance="equal").fit(X, y)
+        order = rng.permutation(3000)
+        again = EBClassifier(variance="equal").fit(X[:, order], y)
+    assert compared == [PART, PART]
     assert np.ptp(model.contrasts_.variance) == 0
-    chosen = by_hash(model.moments_, PART)
+    chosen = choose_features(model.moments_, PART)
     share = np.histogram(chosen, bins=6, range=(0, 3000))[0]
     assert share.min() > 20
-    order = rng.permutation(3000)
-    again = EBClassifier().fit(X[:, order], y)
     np.testing.assert_allclose(again.coef_, model.coef_[:, order], rtol=1e-9)

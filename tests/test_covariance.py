@@ -269,7 +269,7 @@ def test_solve_is_symmetric_and_positive(seed: int, k: int) -> None:
     assert np.linalg.eigvalsh(inverse)[0] > 0
 
 
-def kept(X: np.ndarray, codes: np.ndarray) -> Samples:
+def kept(X: np.ndarray, codes: np.ndarray) -> RowSamples:
     return RowSamples.of(X, codes, None)
 
 

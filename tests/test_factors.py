@@ -27,7 +27,7 @@ from ebda.sizes import override
 MIB = 2**20
 
 
-def kept(X: Any, codes: np.ndarray, weight: np.ndarray | None = None) -> Samples:
+def kept(X: Any, codes: np.ndarray, weight: np.ndarray | None = None) -> RowSamples:
     return RowSamples.of(X, codes, weight)
 
 

@@ -27,7 +27,9 @@ def autoregression(p: int, rho: float) -> np.ndarray:
     return rho ** np.abs(np.subtract.outer(np.arange(p), np.arange(p)))
 
 
-def kept(X: np.ndarray, codes: np.ndarray, weight: np.ndarray | None = None) -> Samples:
+def kept(
+    X: np.ndarray, codes: np.ndarray, weight: np.ndarray | None = None
+) -> RowSamples:
     return RowSamples.of(X, codes, weight)
 
 

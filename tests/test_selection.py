@@ -13,16 +13,23 @@ from sklearn.base import clone
 from sklearn.metrics import log_loss
 from threadpoolctl import threadpool_info
 
-import ebda.data.samples
 from ebda import EBClassifier
 from ebda.baselines import IndependenceRule
-from ebda.data.samples import Samples
+from ebda.data import RowSamples
 from ebda.datasets import load_khan, make_factor_classes, make_two_class
 from ebda.moments.classwise import class_moments
-from ebda.priors import DiscretePrior
+from ebda.priors import DirichletProcess, DiscretePrior
 from ebda.rule.linear_rule import LinearRule
-from ebda.selection.folds import N_FOLDS, HeldOut, assign_folds, moments_without
-from ebda.selection.weights import Selection, combine, separation, weights
+from ebda.selection.candidates import CANDIDATES, Candidate, Recipe
+from ebda.selection.folds import (
+    N_FOLDS,
+    HeldOut,
+    assign_folds,
+    held_out_scores,
+    moments_without,
+)
+from ebda.selection.weights import Selection, combine, select, separation, weights
+from ebda.sizes import override
 
 MODEL = (
     "coef_",
@@ -48,6 +55,10 @@ def factor_data(
     # Rows in any order: folds and streams must not depend on it.
     order = rng.permutation(len(y))
     return X[order], y[order]
+
+
+def samples_of(X: Any, codes: Any, weight: np.ndarray | None = None) -> RowSamples:
+    return RowSamples.of(X, codes, weight)
 
 
 def assert_same_model(a: EBClassifier, b: EBClassifier, rtol: float) -> None:
@@ -134,7 +145,7 @@ def test_separation_equals_a_direct_computation(
 ) -> None:
     held = held_out(n, 3, weighted=weighted)
     S, codes, w = held.scores, held.codes, held.weight
-    d, spread, _ = separation(held)
+    d, sd, _ = separation(held)
     for m in range(3):
         squares = 0.0
         for i in range(len(codes)):
@@ -149,27 +160,27 @@ def test_separation_equals_a_direct_computation(
             gap = np.average(S[m, own, c], weights=w[own])
             gap -= np.average(S[m, ~own, c], weights=w[~own])
             distance += gap * (1.0 if len(n) == 2 else w[own].sum() / w.sum())
-        assert spread[m] == pytest.approx(direct, rel=1e-12)
+        assert sd[m] == pytest.approx(direct, rel=1e-12)
         assert d[m] == pytest.approx(distance / (2 * direct), rel=1e-12)
 
 
 def test_classes_that_are_not_held_out_take_no_part() -> None:
     held = held_out((10, 7, 8, 5))
     kept = held.codes != 2
-    d, spread, influence = separation(
+    d, sd, influence = separation(
         HeldOut(held.scores[:, kept], held.codes[kept], held.weight[kept])
     )
     assert np.isfinite(d).all()
     assert np.isfinite(influence).all()
-    assert (spread > 0).all()
+    assert (sd > 0).all()
 
 
-def test_separation_of_scores_without_spread_is_zero() -> None:
-    d, spread, influence = separation(
+def test_separation_of_equal_scores_is_zero() -> None:
+    d, sd, influence = separation(
         HeldOut(np.zeros((2, 8, 1)), np.repeat([0, 1], 4), np.ones(8))
     )
     assert (d == 0).all()
-    assert (spread == 0).all()
+    assert (sd == 0).all()
     assert (influence == 0).all()
 
 
@@ -200,10 +211,10 @@ def test_weights_of_samples_are_frequencies() -> None:
         np.repeat(held.codes, times),
         np.ones(times.sum()),
     )
-    d, spread, influence = separation(held)
-    d2, spread2, influence2 = separation(repeated)
+    d, sd, influence = separation(held)
+    d2, sd2, influence2 = separation(repeated)
     np.testing.assert_allclose(d, d2)
-    np.testing.assert_allclose(spread, spread2)
+    np.testing.assert_allclose(sd, sd2)
     np.testing.assert_allclose(influence @ influence.T, influence2 @ influence2.T)
 
 
@@ -271,59 +282,74 @@ def weight_of(chosen: Selection, covariance: str) -> float:
     return float(chosen.weight[mine].sum())
 
 
-def selection(weight: list[float], slope: float) -> Selection:
-    nothing = np.zeros(len(weight))
-    names = FOUR[: len(weight)]
-    return Selection(names, np.array(weight), nothing, nothing, 5, "", slope)
+def random_rules(n: int, n_contrasts: int = 1) -> dict[Any, LinearRule]:
+    rng = np.random.default_rng(n)
+    return {
+        name: LinearRule(
+            rng.normal(size=(n_contrasts, 6)), rng.normal(size=n_contrasts)
+        )
+        for name in FOUR[:n]
+    }
 
 
 def test_one_candidate_alone_is_its_rule_in_other_units() -> None:
-    rng = np.random.default_rng(0)
-    rules = {
-        name: LinearRule(rng.normal(size=(1, 6)), rng.normal(size=1), spread)
-        for name, spread in zip(FOUR[:2], (2.0, 0.3), strict=True)
-    }
-    odds = np.array([0.4])
-    rule = rules[FOUR[1]]
-    made = combine(
-        rules.__getitem__,
-        selection([0, 1], 1.7),
-        np.array([1.0, 0.6]),
-        np.array([2.0, 0.3]),
-        odds,
-    )
-    share = 1.7 / (0.6 * rule.spread)
+    rules = random_rules(2)
+    rule, odds, share = rules[FOUR[1]], np.array([0.4]), 1.7 / (0.6 * 0.3)
+    made = combine(rules.__getitem__, FOUR[:2], np.array([0.0, share]), odds)
     np.testing.assert_allclose(made.coef, share * rule.coef)
     np.testing.assert_allclose(made.intercept, share * rule.intercept + odds)
 
 
-def test_candidates_are_added_up_in_units_of_their_spread() -> None:
-    rng = np.random.default_rng(1)
-    rules = {
-        name: LinearRule(rng.normal(size=(3, 6)), rng.normal(size=3), spread)
-        for name, spread in zip(FOUR[:2], (2.0, 0.3), strict=True)
-    }
-    spread, zero = np.array([0.5, 2.0]), np.zeros(3)
+def test_candidates_are_added_up_with_their_shares() -> None:
+    rules = random_rules(2, n_contrasts=3)
+    zero = np.zeros(3)
     parts = [
-        combine(
-            rules.__getitem__, selection(w, 1.0), spread, np.array([2.0, 0.3]), zero
-        )
-        for w in ([1.0, 0.0], [0.0, 1.0])
+        combine(rules.__getitem__, FOUR[:2], np.array(share), zero)
+        for share in ([2.0, 0.0], [0.0, 0.5])
     ]
-    both = combine(
-        rules.__getitem__,
-        selection([0.3, 0.7], 2.0),
-        spread,
-        np.array([2.0, 0.3]),
-        zero,
-    )
-    np.testing.assert_allclose(both.coef, 0.6 * parts[0].coef + 1.4 * parts[1].coef)
+    both = combine(rules.__getitem__, FOUR[:2], np.array([0.6, 0.7]), zero)
+    np.testing.assert_allclose(both.coef, 0.3 * parts[0].coef + 1.4 * parts[1].coef)
     np.testing.assert_allclose(
-        both.intercept, 0.6 * parts[0].intercept + 1.4 * parts[1].intercept
+        both.intercept, 0.3 * parts[0].intercept + 1.4 * parts[1].intercept
     )
-    for part, name, s in zip(parts, rules, spread, strict=True):
-        share = 1 / (s * rules[name].spread)
+    for part, name, share in zip(parts, rules, (2.0, 0.5), strict=True):
         np.testing.assert_allclose(part.coef, share * rules[name].coef)
+
+
+TWO_RULES = Recipe.of(
+    "pooled", "diagonal", "auto", 0.5, {"main": lambda start: DirichletProcess()}
+)
+
+
+def selected(
+    score_sd: list[float], samples: RowSamples, key: np.ndarray
+) -> tuple[Selection, np.ndarray]:
+    """The comparison of two candidates, and what their rules are multiplied by."""
+    return select(
+        TWO_RULES, samples, key, np.array(score_sd), 2, least=1, seed=0, run=one_by_one
+    )
+
+
+def one_by_one(function: Any, jobs: Any) -> list[Any]:
+    return [function(*job) for job in jobs]
+
+
+@pytest.mark.slow
+def test_rules_are_multiplied_in_units_of_their_standard_deviations() -> None:
+    """Of their scores: that of the model, and that of held-out samples."""
+    X, y = factor_data()
+    key = np.random.default_rng(0).normal(size=len(y))
+    found, share = selected([1.0, 1.0], samples_of(X, y), key)
+    assert found.candidates == FOUR[:2]
+    assert (found.weight > 0).all()
+    _, other = selected([2.0, 0.25], samples_of(X, y), key)
+    np.testing.assert_allclose(other, share / [2.0, 0.25])
+    # Held-out scores of the combined rule have the slope that was found for them.
+    folds = assign_folds(key, y, least=1, seed=0)
+    held = held_out_scores(TWO_RULES, samples_of(X, y), folds, 2, one_by_one)
+    _, sd, _ = separation(held)
+    np.testing.assert_allclose(share, found.slope * found.weight / sd)
+    np.testing.assert_allclose(found.scores, np.tensordot(share, held.scores, 1))
 
 
 def test_a_selection_says_what_it_is() -> None:
@@ -347,6 +373,32 @@ def test_a_selection_says_what_it_is() -> None:
     assert text.startswith(chosen.reason)
     assert len(text.splitlines()) == 1 + len(chosen.candidates)
     assert "separation" in text
+
+
+def test_a_candidate_that_is_added_is_compared() -> None:
+    """A line in the registry, and ``shrinkage="auto"`` tries it."""
+    X, y = factor_data()
+    lenient = Candidate("lenient", "half the evidence", "sparse", stricter=0.5)
+    with CANDIDATES.added(lenient):
+        chosen = EBClassifier(covariance="diagonal").fit(X, y).selection_
+    assert [name for _, name in chosen.candidates] == ["mean", "sparse", "lenient"]
+    assert np.isfinite(chosen.separation).all()
+    chosen = EBClassifier(covariance="diagonal").fit(X, y).selection_
+    assert [name for _, name in chosen.candidates] == ["mean", "sparse"]
+
+
+def test_beside_factors_the_empirical_null_is_reported() -> None:
+    """Whatever has the largest weight."""
+    X, y = factor_data()
+    model = EBClassifier().fit(X, y)
+    assert model.n_factors_ == 2
+    centred = EBClassifier(covariance="factor").fit(X, y)
+    np.testing.assert_allclose(model.z_, centred.z_)
+    assert np.abs(model.z_ - model.contrasts_.z).max() > 0.1
+    # Without a choice of the null it is that of theory.
+    plain = EBClassifier(covariance="factor", shrinkage="mean").fit(X, y)
+    shift, scale = np.polyfit(plain.z_, model.z_, 1)[::-1]
+    np.testing.assert_allclose(model.z_, shift + scale * plain.z_, atol=1e-9)
 
 
 def test_factors_are_found_and_used() -> None:
@@ -397,7 +449,6 @@ def test_one_rule_is_not_compared() -> None:
     assert model.selection_.n_folds == 0
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("random_state", [None, 7])
 def test_the_same_data_give_the_same_bits(random_state: int | None) -> None:
     X, y = factor_data()
@@ -416,7 +467,6 @@ def test_the_number_of_jobs_does_not_change_a_bit() -> None:
     np.testing.assert_array_equal(first.selection_.weight, second.selection_.weight)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("n", [(22, 18), (14, 13, 12)])
 def test_order_of_samples_and_features_does_not_matter(n: tuple[int, ...]) -> None:
     X, y = factor_data(n)
@@ -432,7 +482,6 @@ def test_order_of_samples_and_features_does_not_matter(n: tuple[int, ...]) -> No
     np.testing.assert_allclose(shuffled.intercept_, reference.intercept_, rtol=1e-6)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("n", [(22, 18), (14, 13, 12)])
 def test_a_weight_of_two_is_two_samples(n: tuple[int, ...]) -> None:
     X, y = factor_data(n)
@@ -443,7 +492,6 @@ def test_a_weight_of_two_is_two_samples(n: tuple[int, ...]) -> None:
     assert_same_model(EBClassifier().fit(X[twice], y[twice]), weighted, 1e-6)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n", "container"),
     [
@@ -462,7 +510,6 @@ def test_batches_give_the_model_of_one_fit(n: tuple[int, ...], container: Any) -
     assert_same_model(whole, stream, 1e-8)
 
 
-@pytest.mark.slow
 def test_a_stream_does_not_hold_on_to_the_batches() -> None:
     X, y = factor_data()
     stream = EBClassifier()
@@ -473,16 +520,12 @@ def test_a_stream_does_not_hold_on_to_the_batches() -> None:
     assert_same_model(EBClassifier().fit(X, y), stream, 1e-8)
 
 
-@pytest.mark.slow
-def test_of_many_samples_a_stream_keeps_those_of_one_fit(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(ebda.data.samples, "MAX_SAMPLES", 40)
-    monkeypatch.setattr(ebda.data.samples, "RARE_CLASS", 5)
+@override(kept_samples=40, kept_per_class=5)
+def test_of_many_samples_a_stream_keeps_those_of_one_fit() -> None:
     X, y = factor_data((70, 50))
     weight = np.where(np.arange(120) % 7 == 0, 0.0, 1.0)
     for w in (None, weight):
-        kept = Samples.of(X, y, w)
+        kept = samples_of(X, y, w)
         assert len(kept) == 40
         stream = EBClassifier()
         for part in np.split(np.arange(120), [5, 60, 61]):
@@ -502,12 +545,10 @@ def test_of_many_samples_a_stream_keeps_those_of_one_fit(
 
 
 @pytest.mark.parametrize("variance", ["moderated", "separate"])
-def test_a_rare_class_is_kept_whole(
-    variance: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(ebda.data.samples, "MAX_SAMPLES", 40)
+@override(kept_samples=40)
+def test_a_rare_class_is_kept_whole(variance: str) -> None:
     X, y = factor_data((200, 190, 13))
-    kept = np.bincount(Samples.of(X, y, None).codes, minlength=3)
+    kept = np.bincount(samples_of(X, y).codes, minlength=3)
     assert kept[2] == 13
     model = EBClassifier(variance=variance).fit(X, y)
     assert model.selection_.n_folds > 0
@@ -544,7 +585,6 @@ def test_a_batch_after_fit_may_lack_a_class() -> None:
     assert np.isfinite(model.predict_proba(X)).all()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n", "convert"),
     [((22, 18), sparse.csr_matrix), ((14, 13, 12), sparse.csc_array)],
@@ -561,7 +601,6 @@ def test_sparse_data_give_the_model_of_dense_data(
     )
 
 
-@pytest.mark.slow
 def test_class_probabilities_move_the_intercept_alone() -> None:
     X, y = factor_data()
     base = EBClassifier(priors="uniform").fit(X, y)
@@ -570,7 +609,6 @@ def test_class_probabilities_move_the_intercept_alone() -> None:
     np.testing.assert_allclose(other.intercept_ - base.intercept_, np.log(9))
 
 
-@pytest.mark.slow
 def test_four_kinds_of_tumour() -> None:
     khan = load_khan()
     train = khan.split == "train"
@@ -601,7 +639,6 @@ def factors(seed: int) -> Split:
     return sim.data, sim.target, sim.test_data, sim.test_target
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("draw", "at_most"),
     # Of independent features the posterior mean knows the log-odds; to estimate the
@@ -654,7 +691,7 @@ def test_moments_without_a_fold_are_those_of_the_others(
     codes = np.arange(12) % 3
     weight = rng.uniform(0.5, 3, 12) if weighted else np.ones(12)
     fold = np.array(folds)
-    got = list(moments_without(Samples.of(X, codes, weight), fold, 3))
+    got = list(moments_without(samples_of(X, codes, weight), fold, 3))
     numbers = [f for f in np.unique(fold) if f >= 0]
     assert len(got) == len(numbers)
     for f, moments in zip(numbers, got, strict=True):
@@ -679,12 +716,6 @@ def test_candidates_are_asked_for_one_at_a_time() -> None:
         alive.append(weakref.ref(rule))
         return rule
 
-    made = combine(
-        rule_of,
-        selection([0.5, 0.0, 0.25, 0.25], 1.0),
-        np.ones(4),
-        np.ones(4),
-        np.zeros(1),
-    )
+    made = combine(rule_of, FOUR, np.array([0.5, 0.0, 0.25, 0.25]), np.zeros(1))
     assert asked == [FOUR[0], FOUR[2], FOUR[3]]
     np.testing.assert_allclose(made.coef, 0.5 * 1 + 0.25 * 2 + 0.25 * 3)

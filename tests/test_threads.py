@@ -8,22 +8,28 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import ebda.kernels.tabulated
 import numpy as np
 import pytest
 import sklearn.utils  # noqa: F401  # its OpenMP is what limits are read from
 from hypothesis import given
 from hypothesis import strategies as st
-from joblib import Parallel, delayed, parallel_config
+from joblib import (
+    Parallel,
+    delayed,
+    effective_n_jobs,
+    parallel_config,
+    register_parallel_backend,
+)
+from joblib.parallel import ParallelBackendBase
 from threadpoolctl import threadpool_info, threadpool_limits
 
-import ebda.estimators.classifier
-import ebda.kernels.compiled
-import ebda.kernels.threads
 from ebda import EBClassifier
+from ebda.kernels import threads
 from ebda.kernels.threads import allow_threads, available, one_blas_thread, over_blocks
+from ebda.sizes import override
 
 CORES = 6
 
@@ -31,11 +37,9 @@ CORES = 6
 @pytest.fixture
 def six_cores(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A machine of six cores on which nothing limits OpenMP."""
-    monkeypatch.setattr(ebda.kernels.threads, "cpu_count", lambda: CORES)
-    ebda.kernels.threads._libraries.cache_clear()
+    monkeypatch.setattr(threads, "cpu_count", lambda: CORES)
     with threadpool_limits(CORES, user_api="openmp"):
         yield
-    ebda.kernels.threads._libraries.cache_clear()
 
 
 def thread_of(cols: slice) -> int:
@@ -58,12 +62,26 @@ def test_blocks_of_any_size_cover_the_range_in_order(
     size: int, block: int, n_jobs: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ebda.kernels.threads, "cpu_count", lambda: CORES)
+        patch.setattr(threads, "cpu_count", lambda: CORES)
         with allow_threads(n_jobs):
-            got = over_blocks(bounds, size, block, long=True)
+            got = over_blocks(bounds, size, block, releases_lock=True)
     covered = [i for start, stop in got for i in range(start, stop)]
     assert covered == list(range(size))
     assert all(stop - start == block for start, stop in got[:-1])
+
+
+@pytest.mark.usefixtures("six_cores")
+def test_by_default_blocks_have_the_documented_sizes() -> None:
+    with override(block_features=4, threaded_features=10), allow_threads(2):
+        assert over_blocks(bounds, 10) == [(0, 4), (4, 8), (8, 10)]
+        # Two for each thread, but none shorter than is worth it.
+        assert over_blocks(bounds, 25, releases_lock=True) == [
+            (0, 10),
+            (10, 20),
+            (20, 25),
+        ]
+        found = over_blocks(bounds, 80, releases_lock=True)
+        assert found == [(0, 20), (20, 40), (40, 60), (60, 80)]
 
 
 @pytest.mark.usefixtures("six_cores")
@@ -76,14 +94,14 @@ def test_blocks_run_side_by_side_and_come_back_in_order() -> None:
         return cols.start
 
     with allow_threads(3):
-        assert over_blocks(part, 3, 1, long=True) == [0, 1, 2]
+        assert over_blocks(part, 3, 1, releases_lock=True) == [0, 1, 2]
 
 
 def test_without_leave_there_is_one_thread() -> None:
     here = threading.get_ident()
-    assert set(over_blocks(thread_of, 8, 2, long=True)) == {here}
+    assert set(over_blocks(thread_of, 8, 2, releases_lock=True)) == {here}
     with allow_threads(1):
-        assert set(over_blocks(thread_of, 8, 2, long=True)) == {here}
+        assert set(over_blocks(thread_of, 8, 2, releases_lock=True)) == {here}
 
 
 @pytest.mark.usefixtures("six_cores")
@@ -91,7 +109,7 @@ def test_leave_ends_with_its_block() -> None:
     here = threading.get_ident()
     with pytest.raises(KeyError), allow_threads(4):
         raise KeyError
-    assert set(over_blocks(thread_of, 8, 2, long=True)) == {here}
+    assert set(over_blocks(thread_of, 8, 2, releases_lock=True)) == {here}
 
 
 @pytest.mark.usefixtures("six_cores")
@@ -102,7 +120,7 @@ def test_exceptions_come_through(n_jobs: int) -> None:
             raise ZeroDivisionError("block 4")
 
     with allow_threads(n_jobs), pytest.raises(ZeroDivisionError, match="block 4"):
-        over_blocks(part, 10, 2, long=True)
+        over_blocks(part, 10, 2, releases_lock=True)
 
 
 # How many
@@ -149,12 +167,23 @@ def test_inside_of_a_parallel_loop_there_is_one_thread() -> None:
     assert Parallel(n_jobs=1)(delayed(available)(None) for _ in range(2)) == [CORES] * 2
 
 
+class Cluster(ParallelBackendBase):  # type: ignore[misc]
+    """A backend of joblib with many workers elsewhere."""
+
+    supports_sharedmem = False
+
+    def effective_n_jobs(self, n_jobs: int) -> int:
+        return 400
+
+    def submit(self, *arguments: Any) -> None:
+        raise NotImplementedError
+
+
 @pytest.mark.usefixtures("six_cores")
-def test_the_workers_of_a_cluster_are_no_threads_here(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(ebda.kernels.threads, "effective_n_jobs", lambda n_jobs: 400)
-    with parallel_config(n_jobs=-1):
+def test_the_workers_of_a_cluster_are_no_threads_here() -> None:
+    register_parallel_backend("cluster", Cluster)
+    with parallel_config("cluster", n_jobs=-1):
+        assert effective_n_jobs(-1) == 400
         assert available(None) == CORES
 
 
@@ -203,6 +232,7 @@ def data(n: tuple[int, ...], factors: bool) -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("six_cores")
+@pytest.mark.parametrize("version", ["loops", "numpy"])
 @pytest.mark.parametrize(
     ("n", "factors", "arguments"),
     [
@@ -217,28 +247,32 @@ def test_n_jobs_changes_no_bit_of_a_fit(
     n: tuple[int, ...],
     factors: bool,
     arguments: dict[str, Any],
+    version: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """Small data in many blocks, with either version of the kernels."""
     X, y = data(n, factors)
-    # Small data in many blocks, and through the compiled loop.
-    monkeypatch.setattr(over_blocks, "__defaults__", (200, True))
-    monkeypatch.setattr(ebda.kernels.compiled, "LARGE", 1)
-    monkeypatch.setattr(ebda.kernels.compiled, "LONG", 1)
-    monkeypatch.setattr(ebda.kernels.compiled._use, "loaded", True)
-    monkeypatch.setattr(ebda.kernels.tabulated, "LARGE", 300)
-    monkeypatch.setattr(ebda.estimators.classifier, "LEAST_COMPARED", 500)
-    monkeypatch.setattr(ebda.estimators.classifier, "MOST_COMPARED", 500)
-    used = set()
-    pool = ebda.kernels.threads._pool
+    submitted: list[int] = []
+    submit = ThreadPoolExecutor.submit
 
-    def counted(threads: int) -> Any:
-        used.add(threads + 1)  # and the one that calls
-        return pool(threads)
+    def counted(pool: ThreadPoolExecutor, *arguments: Any) -> Any:
+        submitted[-1] += 1
+        return submit(pool, *arguments)
 
-    monkeypatch.setattr(ebda.kernels.threads, "_pool", counted)
-    models = [EBClassifier(n_jobs=j, **arguments).fit(X, y) for j in (1, 2, None)]
-    assert max(used) > 2  # the third fit did use more threads
-    assert 2 in used
+    monkeypatch.setattr(ThreadPoolExecutor, "submit", counted)
+    blocks = {"block_features": 200, "threaded_features": 200, "summed_features": 200}
+    blocks |= {"tile_elements": 3000, "tabulated_values": 300}
+    parts = {"least_compared": 500, "most_compared": 500}
+    compiled = {} if version == "numpy" else {"compiled_elements": 1}
+    compiled |= {} if version == "numpy" else {"compiled_features": 1}
+    models = []
+    with override(**blocks, **parts, **compiled):
+        for n_jobs in (1, 2, None):
+            submitted.append(0)
+            models.append(EBClassifier(n_jobs=n_jobs, **arguments).fit(X, y))
+    alone, with_another, with_five = submitted
+    assert alone == 0
+    assert 0 < with_another < with_five  # as many as there are threads, but for one
     for model in models[1:]:
         for name in ATTRIBUTES:
             np.testing.assert_array_equal(
@@ -255,9 +289,11 @@ def test_a_forked_process_has_threads_of_its_own() -> None:
 import os, warnings
 from ebda.kernels.threads import allow_threads, over_blocks
 warnings.simplefilter("ignore")
+def length(cols):
+    return cols.stop - cols.start
 def total():
     with allow_threads(2):
-        return sum(over_blocks(lambda cols: cols.stop - cols.start, 9, 2, long=True))
+        return sum(over_blocks(length, 9, 2, releases_lock=True))
 assert total() == 9
 child = os.fork()
 if child == 0:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable
 from functools import partial
 from numbers import Real
@@ -201,6 +200,7 @@ class EBClassifier(MomentClassifier):
         self, training: Training, moments: ClassMoments, samples: Samples | None
     ) -> None:
         """From moments to the rule, step by step."""
+        finished = self._timer()
         contrasts = self._contrasts(training, moments)
         # Covariance, prior and posterior of each candidate.
         recipe, data = self._recipe(), Summary(moments, contrasts, samples)
@@ -208,9 +208,11 @@ class EBClassifier(MomentClassifier):
         recipe = recipe.without_order() if part is not data else recipe
         effects = drop_redundant(recipe.effects(part))
         recipe = recipe.only(list(effects))
-        # Shrinkage: the rules are weighted by how they separate held-out samples.
         rules = recipe.rules(effects, part.moments)
+        finished("covariance, prior and posterior")
+        # The rules are weighted by how well they separate held-out samples.
         self.selection_, share = self._select(effects, rules, part)
+        finished(f"choice of the rule\n{self.selection_}")
         shown = beside_factors(effects) or self.selection_.best
         rule_of = rules.__getitem__
         if part is not data:
@@ -267,10 +269,10 @@ class EBClassifier(MomentClassifier):
         if len(names) == 1:
             reason = "There was one rule, and nothing to compare it with."
             return Selection.without_folds(names, names[0], reason), np.ones(1)
-        start, state, samples = time.perf_counter(), self.random_state, part.samples
+        state, samples = self.random_state, part.samples
         assert samples is not None
         sd = np.sqrt(part.contrasts.variance)
-        selection, share = select(
+        return select(
             self._recipe(for_folds=True).starting_at(effects),
             samples,
             samples.fingerprint(part.moments.means, sd),
@@ -280,8 +282,6 @@ class EBClassifier(MomentClassifier):
             0 if state is None else check_random_state(state).randint(2**31 - 1),
             self._run,
         )
-        self._say(f"choice of the rule\n{selection}", start)
-        return selection, share
 
     def _run(
         self, function: Callable[..., FloatArray], jobs: Iterable[tuple[Any, ...]]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Self
@@ -221,7 +221,7 @@ class MomentClassifier(LinearClassifier):
         self, training: Training, seen: int = 0
     ) -> tuple[ClassMoments, Samples | None]:
         """The one pass over the data: moments, and samples where they are needed."""
-        start, data, keep = time.perf_counter(), training.data, self._needs_samples()
+        finished, data, keep = self._timer(), training.data, self._needs_samples()
         n_classes = len(training.classes)
         with validation.naming(self._names()):
             found = data.summarise(
@@ -229,7 +229,7 @@ class MomentClassifier(LinearClassifier):
             )
             X = data.X if isinstance(data, InMemory) else None
             validation.check_finite_moments(found[0], X, self._names())
-        self._say(f"moments of {data.shape[0]} x {data.shape[1]}", start)
+        finished(f"moments of {data.shape[0]} x {data.shape[1]}")
         return found
 
     def _contrasts(self, training: Training, moments: ClassMoments) -> Contrasts:
@@ -268,10 +268,18 @@ class MomentClassifier(LinearClassifier):
             reason = validation.too_few_samples(counts.sum(), len(counts))
             raise TooFewSamplesError(f"{reason} (weights are counts)")
 
-    def _say(self, what: str, start: float) -> None:
-        if getattr(self, "verbose", 0):
-            name = type(self).__name__
-            print(f"[{name}] {what}: {time.perf_counter() - start:.3f} s")
+    def _timer(self) -> Callable[[str], None]:
+        """A function that prints a step and its time, if `verbose` asks for it."""
+        start = time.perf_counter()
+
+        def finished(step: str) -> None:
+            nonlocal start
+            now = time.perf_counter()
+            if getattr(self, "verbose", 0):
+                print(f"[{type(self).__name__}] {step}: {now - start:.3f} s")
+            start = now
+
+        return finished
 
     def _scores(self, X: Any) -> Any:
         if not hasattr(self, "coef_") and hasattr(self, "moments_"):
