@@ -22,7 +22,7 @@ def load_profile() -> None:
     settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 
-def examples(number: int, **others: Any) -> settings:
+def examples(number: float, **others: Any) -> settings:
     """Settings of a test that draws this many examples by default.
 
     They grow with the profile as those of all other tests do.

@@ -229,7 +229,7 @@ def test_pseudo_inverse_with_many_features_is_the_definition(sim: Any) -> None:
 def test_pseudo_inverse_needs_variation() -> None:
     with pytest.raises(ValueError, match="do not vary"):
         PseudoInverseLDA().fit(np.repeat(np.eye(2), 3, axis=0), [0, 0, 0, 1, 1, 1])
-    with pytest.raises(ValueError, match="tell no variance"):
+    with pytest.raises(ValueError, match="too few to estimate a variance"):
         PseudoInverseLDA().fit(np.eye(2), [0, 1])
 
 
@@ -258,7 +258,7 @@ def test_shrunken_centroids_are_those_of_scikit_learn(threshold: float) -> None:
 def test_shrunken_centroids_need_variation() -> None:
     with pytest.raises(ValueError, match="do not vary"):
         ShrunkenCentroids().fit(np.repeat(np.eye(2), 3, axis=0), [0, 0, 0, 1, 1, 1])
-    with pytest.raises(ValueError, match="tell no variance"):
+    with pytest.raises(ValueError, match="too few to estimate a variance"):
         ShrunkenCentroids().fit(np.eye(2), [0, 1])
 
 

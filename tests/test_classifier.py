@@ -161,6 +161,7 @@ def test_error_comes_near_the_limit_on_simulated_data() -> None:
     assert error < 0.07  # no shrinkage: 0.14; the limit with known variances: 0.028
 
 
+@pytest.mark.slow
 def test_many_classes_on_real_data() -> None:
     khan = load_khan()
     train = khan.split == "train"
@@ -180,6 +181,7 @@ def test_class_priors() -> None:
 # Probabilities
 
 
+@pytest.mark.slow
 @given(scale=st.floats(1e-3, 1e6), n_classes=st.integers(2, 4))
 def test_probabilities_are_finite_and_agree_with_predict(
     scale: float, n_classes: int
@@ -197,6 +199,7 @@ def test_probabilities_are_finite_and_agree_with_predict(
 # Ways to give the data
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [(12, 9), (8, 7, 6)])
 @pytest.mark.parametrize(
     "convert",
@@ -222,6 +225,7 @@ def test_the_container_does_not_matter(n: tuple[int, ...], convert: Any) -> None
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float32, np.int32, np.uint8, np.int64])
 def test_numbers_of_any_type_are_summed_in_float64(dtype: Any) -> None:
     X, y = data()
@@ -289,6 +293,7 @@ def test_units_of_features_do_not_matter_to_pooled_variances(shrinkage: str) -> 
 # Streams and weights
 
 
+@pytest.mark.slow
 @given(cuts=st.lists(st.integers(1, 20), max_size=4), order=st.randoms())
 def test_any_stream_of_batches_gives_the_model_of_one_fit(
     cuts: list[int], order: Any
@@ -551,6 +556,7 @@ def test_after_fit_factors_and_folds_are_those_of_the_batches_since(
     assert (model.predict(X) == whole.predict(X)).mean() > 0.9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("convert", [np.asarray, sparse.csr_matrix, sparse.csc_matrix])
 def test_weights_are_frequencies(convert: Any) -> None:
     X, y = data()
@@ -566,6 +572,7 @@ def test_weights_are_frequencies(convert: Any) -> None:
 # At home in scikit-learn
 
 
+@pytest.mark.slow
 def test_works_with_the_tools_of_scikit_learn() -> None:
     X, y = data()
     pipeline = make_pipeline(StandardScaler(), EBClassifier(shrinkage="sparse"))
@@ -697,6 +704,7 @@ def test_scores_that_overflow_are_named() -> None:
         model.predict(X)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", [0.1, 1234.567])
 @pytest.mark.parametrize("convert", [np.asarray, sparse.csr_matrix, sparse.csc_matrix])
 def test_constants_are_constant_in_any_container(value: float, convert: Any) -> None:
@@ -825,6 +833,7 @@ def test_bad_weights_are_named(weight: np.ndarray, message: str) -> None:
         EBClassifier().fit(*data(), sample_weight=weight)
 
 
+@pytest.mark.slow
 def test_one_number_is_a_weight_for_all() -> None:
     X, y = data()
     twice = np.repeat(np.arange(len(y)), 2)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pytest
@@ -12,9 +12,11 @@ from sklearn.metrics import log_loss
 
 import ebda.estimators.classifier
 from ebda import EBClassifier
+from ebda.data import RowSamples
 from ebda.datasets import make_factor_classes, make_two_class
 from ebda.moments import VARIANCES, ClassMoments, Variance, choose_features
 from ebda.moments.variance import VarianceEstimator
+from ebda.priors import DirichletProcess
 from ebda.selection.candidates import Recipe
 from ebda.sizes import override
 
@@ -65,6 +67,7 @@ def assert_same_model(got: EBClassifier, want: EBClassifier, rtol: float) -> Non
     np.testing.assert_allclose(got.selection_.weight, want.selection_.weight)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("factors", [False, True])
 @pytest.mark.parametrize("n", [(24, 20), (14, 15, 16)])
 def test_the_order_of_the_features_does_not_matter(
@@ -83,6 +86,7 @@ def test_the_order_of_the_features_does_not_matter(
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("factors", [False, True])
 def test_a_stream_of_batches_gives_the_model_of_one_fit(
     factors: bool, compared: list[int]
@@ -121,6 +125,7 @@ def split(name: str, seed: int) -> Any:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["independent", "factors"])
 def test_a_part_of_the_features_tells_the_rule_and_its_slope(
     name: str, monkeypatch: pytest.MonkeyPatch
@@ -153,6 +158,16 @@ def test_a_part_of_the_features_tells_the_rule_and_its_slope(
     assert np.exp(np.mean(loss)) < 1.1
 
 
+class Counting(DirichletProcess):
+    """Notes how many values it is fitted to."""
+
+    fitted_to: ClassVar[list[int]] = []
+
+    def fit(self, z: Any, scale: Any = 1.0) -> Self:
+        self.fitted_to.append(np.size(z))
+        return super().fit(z, scale)
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -164,13 +179,14 @@ def test_a_part_of_the_features_tells_the_rule_and_its_slope(
 def test_a_single_rule_is_fitted_as_ever(
     arguments: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Its prior is fitted once, to all features."""
+    fitted_to: list[int] = []
+    monkeypatch.setattr(Counting, "fitted_to", fitted_to)
     X, y = data(factors=True)
-    want = EBClassifier(**arguments).fit(X, y)
-    monkeypatch.setattr(
-        ebda.estimators.classifier, "choose_features", lambda *_: pytest.fail("a part")
-    )
+    want = EBClassifier(prior=Counting(), **arguments).fit(X, y)
     with override(least_compared=PART, most_compared=PART):
-        got = EBClassifier(**arguments).fit(X, y)
+        got = EBClassifier(prior=Counting(), **arguments).fit(X, y)
+    assert fitted_to == [1500, 1500]
     for name in ATTRIBUTES:
         np.testing.assert_array_equal(getattr(got, name), getattr(want, name))
 

@@ -24,7 +24,7 @@ import pyarrow.dataset
 import pyarrow.parquet as pq
 import pytest
 import zarr
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -32,6 +32,7 @@ from conformance import Rows, check_data, random_rows
 from ebda.data import OPENERS, InMemory, as_data
 from ebda.data.disk import open_parquet
 from ebda.sizes import override
+from profiles import DEFAULT_EXAMPLES, examples
 
 Rng = np.random.Generator
 
@@ -168,7 +169,7 @@ def any_sizes(rows: Rows, rng: Rng) -> Iterator[None]:
 def test_all_sums_are_those_of_numpy(name: str, tmp_path: Path) -> None:
     made = IMPLEMENTATIONS[name]
 
-    @settings(max_examples=int(made.share * settings.default.max_examples))
+    @examples(made.share * DEFAULT_EXAMPLES)
     @given(seed=st.integers(0, 2**32 - 1))
     def check(seed: int) -> None:
         rng = np.random.default_rng(seed)

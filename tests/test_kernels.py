@@ -471,6 +471,18 @@ def test_classes_without_rows_stay_zero(dtype: Any, called: list[str]) -> None:
         assert not got.centred_squares[empty].any()
 
 
+@pytest.mark.parametrize("version", [with_loops, with_numpy])
+def test_no_rows_at_all(version: Callable[[], AbstractContextManager[None]]) -> None:
+    X, _ = sample(5, 70, 2, np.float64)
+    none, bounds = np.empty(0, dtype=np.intp), np.zeros(3, dtype=np.intp)
+    with version():
+        counts, means, squares = class_sums(X, none, bounds, None)
+    assert not counts.any()
+    assert means.shape == squares.shape == (2, 70)
+    assert not means.any()
+    assert not squares.any()
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_nan_and_infinity_stay_in_their_column(dtype: Any, called: list[str]) -> None:
     X, codes = sample(20, 50, 2, dtype)

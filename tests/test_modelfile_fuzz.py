@@ -281,7 +281,7 @@ PRIOR = (*MODEL, "prior_estimator_", "fields", "prior_", "fields")
         (("model", "parameters", "shrinkage"), "none", "cannot be: shrinkage must"),
         (("model", "parameters", "variance"), [1], "cannot be: variance must"),
         (("model", "parameters", "zero_threshold"), "1", "cannot be: zero_thresh"),
-        (("model", "parameters", "priors"), {"a": 1}, "priors is not one of Disc"),
+        (("model", "parameters", "priors"), {"a": 1}, "priors is not one of Dir"),
         (("model", "parameters", "prior", "class"), "Selection", "is not one of D"),
         (("model", "parameters", "prior", "fields"), {}, "a parameter, and fitted"),
         ((*MODEL, "predict"), 1, "has 'predict', which this ebda does not know"),
@@ -304,7 +304,11 @@ PRIOR = (*MODEL, "prior_estimator_", "fields", "prior_", "fields")
         ((*MODEL, "selection_", "fields", "scores"), ..., None),
         ((*MODEL, "prior_estimator_", "fields", "prior_"), ..., "no fitted prior"),
         ((*MODEL, "prior_estimator_", "class"), "Selection", "is not one of Dir"),
-        ((*MODEL, "contrasts_", "fields", "scale"), ..., "unit of the contrasts is"),
+        (
+            (*MODEL, "contrasts_", "fields", "scale"),
+            ...,
+            "variance factor of the",
+        ),
         (("evaluation",), None, "the evaluation is not one of Evaluation"),
     ],
 )

@@ -15,9 +15,6 @@ from scipy.stats import norm
 from ebda import EBClassifier, NormalMeans
 from ebda.priors import (
     PRIORS,
-    STORED_FAMILIES,
-    STORED_POSTERIORS,
-    STORED_PRIORS,
     BasePriorEstimator,
     DirichletProcess,
     DiscretePrior,
@@ -30,7 +27,13 @@ from ebda.priors import (
 from ebda.priors.base import check_values
 from ebda.storage.arrays import decode
 from ebda.storage.fields import Reader, Writer
-from ebda.storage.objects import SCHEMAS, decode_object, encode_object, schema_of
+from ebda.storage.objects import (
+    SCHEMAS,
+    decode_object,
+    encode_object,
+    names_of,
+    schema_of,
+)
 
 TRUTH = DiscretePrior([-3.0, 0.0, 4.0], [0.05, 0.9, 0.05])
 
@@ -338,9 +341,9 @@ def test_entries_say_what_a_family_is() -> None:
         assert family.line
         assert set(family.classifier_settings) <= set(family.parameters)
         assert family.is_estimated == (name != "fixed")
-        assert family.estimator.__name__ in STORED_FAMILIES
+        assert family.estimator.__name__ in names_of("family")
     assert {name for name, f in PRIORS.items() if "start" in f.parameters} == {"dp"}
-    for names in (STORED_PRIORS, STORED_POSTERIORS, STORED_FAMILIES):
+    for names in (names_of("prior"), names_of("posterior"), names_of("family")):
         assert len(set(names)) == len(names)
         assert all(SCHEMAS[name].name == name for name in names)
 
@@ -384,12 +387,12 @@ def stored(value: Any, names: tuple[str, ...], **former: str) -> Any:
 def test_families_and_posteriors_can_be_stored(family: Any) -> None:
     z = np.random.default_rng(2).normal(size=200)
     family.fit(z)
-    again = stored(family, STORED_FAMILIES)
+    again = stored(family, names_of("family"))
     assert again.get_params().keys() == family.get_params().keys()
     want = family.prior_.posterior(z)
-    for got in (again.prior_.posterior(z), stored(want, STORED_POSTERIORS)):
+    for got in (again.prior_.posterior(z), stored(want, names_of("posterior"))):
         for name in ("mean", "prob_zero", "sd", "lfsr"):
             np.testing.assert_array_equal(getattr(got, name), getattr(want, name))
     if isinstance(family, Kernel):  # as the first files have it
-        got = stored(want, STORED_POSTERIORS, curvature="bend")
+        got = stored(want, names_of("posterior"), curvature="bend")
         np.testing.assert_array_equal(got.sd, want.sd)

@@ -22,11 +22,11 @@ from sklearn.linear_model import LogisticRegression
 
 import ebda
 from ebda import EBClassifier
-from ebda.covariance.base import COVARIANCES
+from ebda.covariance import COVARIANCES
 from ebda.datasets import load_golub
 from ebda.evaluation import Evaluation, calibration_bins, cross_validate, evaluate
 from ebda.moments.variance import VARIANCES
-from ebda.priors import DiscretePrior
+from ebda.priors import PRIORS, DiscretePrior
 from ebda.report import render, write_report
 from ebda.report.case import Case, Scored, scored
 from ebda.report.cautions import cautions
@@ -41,7 +41,8 @@ from ebda.report.structure import (
     two_groups,
 )
 from ebda.report.words import line_of, percent
-from ebda.rule.shrinkage import SHRINKAGES
+from ebda.rule.shrinkage import SHRINKAGES, Shrinkage
+from ebda.selection.candidates import CANDIDATES
 
 HOSTILE = [
     "</script><script>alert(1)</script>",
@@ -619,8 +620,18 @@ def test_the_choice_is_told(two: Any) -> None:
     assert "\u2013" in Outline(render(alone)).text  # no separation without folds
 
 
+def test_a_new_shrinkage_needs_no_change_of_the_report(two: Any) -> None:
+    model = two[0]
+    new = Shrinkage("double", "twice the mean", lambda z, p, kappa: 2 * p.mean)
+    with SHRINKAGES.added(new):
+        outline = Outline(render(model))
+    assert "double : twice the mean" in outline.text
+    curves = {k: unpacked(v) for k, v in outline.data["curves"].items()}
+    np.testing.assert_allclose(curves["double"], 2 * curves["mean"], rtol=1e-6)
+
+
 def test_no_component_is_named_outside_of_its_room() -> None:
-    names = {*COVARIANCES, *SHRINKAGES, *VARIANCES}
+    names = {*COVARIANCES, *SHRINKAGES, *VARIANCES, *PRIORS, *CANDIDATES}
     for room in ("report", "plotting"):
         for path in (Path(ebda.__file__).parent / room).rglob("*.*"):
             if path.suffix == ".py":

@@ -449,6 +449,7 @@ def test_one_rule_is_not_compared() -> None:
     assert model.selection_.n_folds == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("random_state", [None, 7])
 def test_the_same_data_give_the_same_bits(random_state: int | None) -> None:
     X, y = factor_data()
@@ -467,6 +468,7 @@ def test_the_number_of_jobs_does_not_change_a_bit() -> None:
     np.testing.assert_array_equal(first.selection_.weight, second.selection_.weight)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [(22, 18), (14, 13, 12)])
 def test_order_of_samples_and_features_does_not_matter(n: tuple[int, ...]) -> None:
     X, y = factor_data(n)
@@ -482,6 +484,7 @@ def test_order_of_samples_and_features_does_not_matter(n: tuple[int, ...]) -> No
     np.testing.assert_allclose(shuffled.intercept_, reference.intercept_, rtol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [(22, 18), (14, 13, 12)])
 def test_a_weight_of_two_is_two_samples(n: tuple[int, ...]) -> None:
     X, y = factor_data(n)
@@ -492,6 +495,7 @@ def test_a_weight_of_two_is_two_samples(n: tuple[int, ...]) -> None:
     assert_same_model(EBClassifier().fit(X[twice], y[twice]), weighted, 1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n", "container"),
     [
@@ -510,6 +514,7 @@ def test_batches_give_the_model_of_one_fit(n: tuple[int, ...], container: Any) -
     assert_same_model(whole, stream, 1e-8)
 
 
+@pytest.mark.slow
 def test_a_stream_does_not_hold_on_to_the_batches() -> None:
     X, y = factor_data()
     stream = EBClassifier()
@@ -520,6 +525,7 @@ def test_a_stream_does_not_hold_on_to_the_batches() -> None:
     assert_same_model(EBClassifier().fit(X, y), stream, 1e-8)
 
 
+@pytest.mark.slow
 @override(kept_samples=40, kept_per_class=5)
 def test_of_many_samples_a_stream_keeps_those_of_one_fit() -> None:
     X, y = factor_data((70, 50))
@@ -544,8 +550,8 @@ def test_of_many_samples_a_stream_keeps_those_of_one_fit() -> None:
         assert_same_model(whole, stream, 1e-8)
 
 
-@pytest.mark.parametrize("variance", ["moderated", "separate"])
 @override(kept_samples=40)
+@pytest.mark.parametrize("variance", ["moderated", "separate"])
 def test_a_rare_class_is_kept_whole(variance: str) -> None:
     X, y = factor_data((200, 190, 13))
     kept = np.bincount(samples_of(X, y).codes, minlength=3)
@@ -585,6 +591,7 @@ def test_a_batch_after_fit_may_lack_a_class() -> None:
     assert np.isfinite(model.predict_proba(X)).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n", "convert"),
     [((22, 18), sparse.csr_matrix), ((14, 13, 12), sparse.csc_array)],
@@ -601,6 +608,7 @@ def test_sparse_data_give_the_model_of_dense_data(
     )
 
 
+@pytest.mark.slow
 def test_class_probabilities_move_the_intercept_alone() -> None:
     X, y = factor_data()
     base = EBClassifier(priors="uniform").fit(X, y)
@@ -609,6 +617,7 @@ def test_class_probabilities_move_the_intercept_alone() -> None:
     np.testing.assert_allclose(other.intercept_ - base.intercept_, np.log(9))
 
 
+@pytest.mark.slow
 def test_four_kinds_of_tumour() -> None:
     khan = load_khan()
     train = khan.split == "train"
@@ -639,6 +648,7 @@ def factors(seed: int) -> Split:
     return sim.data, sim.target, sim.test_data, sim.test_target
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("draw", "at_most"),
     # Of independent features the posterior mean knows the log-odds; to estimate the

@@ -36,10 +36,11 @@ class SampleClassifier(LinearClassifier):
         self : object
             Fitted estimator.
         """
-        self._check_parameters()
-        X, classes, codes, moments = self._read(X, y)
-        rule = self._learn(X, codes, moments)
-        self.classes_, self.coef_, self.intercept_ = classes, rule.coef, rule.intercept
+        with self._unchanged_on_error():
+            self._check_parameters()
+            X, self.classes_, codes, moments = self._read(X, y)
+            rule = self._learn(X, codes, moments)
+            self.coef_, self.intercept_ = rule.coef, rule.intercept
         return self
 
     def _check_parameters(self) -> None:

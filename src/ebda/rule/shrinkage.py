@@ -58,12 +58,12 @@ SHRINKAGES: Registry[Shrinkage] = Registry(
     "shrinkage",
     Shrinkage(
         "mean",
-        "every difference shrunken to its posterior mean",
+        "posterior mean",
         mean,
         thresholds=False,
     ),
     Shrinkage(
-        "sparse", "the same, and zero where no difference is more probable", sparse
+        "sparse", "posterior mean, or zero where no difference is more probable", sparse
     ),
-    Shrinkage("hard", "differences as they are, and zero where small", hard),
+    Shrinkage("hard", "z itself, or zero where no difference is more probable", hard),
 )

@@ -69,7 +69,7 @@ CANDIDATES: Registry[Candidate] = Registry(
     Candidate("mean", SHRINKAGES["mean"].line, "mean"),
     Candidate(
         "centred",
-        "posterior mean, about a null that the data show",
+        "posterior mean, with the null estimated from the data",
         "mean",
         centred=True,
         adjusted_only=True,

@@ -308,7 +308,9 @@ def combine(
             continue
         rule = rule_of(name)
         if coef is None:
-            coef = rule.coef if factor == 1 else factor * rule.coef
+            # The rule of a candidate is not changed; a single one is used as it is.
+            alone = factor == 1 and np.count_nonzero(share) == 1
+            coef = rule.coef if alone else factor * rule.coef
         else:
             add_scaled(coef, factor, rule.coef)
         intercept += factor * rule.intercept

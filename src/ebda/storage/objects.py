@@ -108,7 +108,7 @@ def registered(*schemas: Schema) -> Iterator[None]:
 
 def names_of(role: str) -> tuple[str, ...]:
     """The registered classes of a role."""
-    return tuple(name for name, schema in SCHEMAS.items() if schema.role == role)
+    return tuple(sorted(name for name, s in SCHEMAS.items() if s.role == role))
 
 
 def schema_of(value: Any) -> Schema | None:
@@ -240,7 +240,7 @@ class Parameter:
             return tuple(inner.decode(value["tuple"], reader, scope, where))
         if "array" in value:
             return reader.get(value, where)
-        names = tuple(n for n, s in SCHEMAS.items() if s.is_parameter)
+        names = tuple(sorted(n for n, s in SCHEMAS.items() if s.is_parameter))
         return decode_object(value, names, reader, {}, where, self.depth - 1)
 
 
