@@ -201,6 +201,7 @@ def test_as_many_features_as_are_compared_are_all_compared(
     assert compared == [PART, PART]
 
 
+@pytest.mark.slow
 def test_many_samples_are_compared_on_fewer_features(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -228,6 +229,7 @@ def test_without_folds_the_usual_rule_is_that_of_all_features(
     np.testing.assert_allclose(model.intercept_, want.intercept_, rtol=1e-10)
 
 
+@pytest.mark.slow
 def test_rules_that_rest_on_order_are_not_compared_on_a_part(
     compared: list[int],
 ) -> None:

@@ -150,6 +150,7 @@ def test_far_values_within_one_cell_are_all_covered() -> None:
     assert np.isfinite(npmle.log_likelihood_)
 
 
+@pytest.mark.slow
 def test_heavy_tails_converge() -> None:
     z = np.random.default_rng(4).standard_cauchy(6000) * 3
     assert NPMLE().fit(z).duality_gap_ <= 1e-8
@@ -190,6 +191,7 @@ def test_posterior_means_come_near_the_oracle(equal: bool) -> None:
 # Equivariance
 
 
+@pytest.mark.slow
 def test_order_changes_no_bit() -> None:
     z, scale = mixture(6000), np.random.default_rng(7).uniform(0.5, 2, 6000)
     order = np.random.default_rng(8).permutation(6000)
@@ -235,6 +237,7 @@ def test_grid_covers_the_data_with_zero_on_it() -> None:
 # The estimator
 
 
+@pytest.mark.slow
 def test_large_p_is_quick() -> None:
     z = mixture(100_000)
     start = time.perf_counter()

@@ -219,7 +219,7 @@ def test_hostile_names_are_text_everywhere() -> None:
     names = HOSTILE + [f"gene {j}" for j in range(30 - len(HOSTILE))]
     labels = np.array(["<script>alert('class')</script>", "&amp;"])
     y = labels[np.arange(60) % 2]
-    table = pd.DataFrame(X, columns=names)
+    table = pd.DataFrame(X, columns=pd.Index(names, dtype=object))
     model = quick().fit(table, y)
     page = render(
         model,
