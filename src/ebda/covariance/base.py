@@ -14,6 +14,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
+
 from ebda.data import Samples
 from ebda.moments import ClassMoments, Contrasts
 from ebda.registry import Entry
@@ -34,7 +36,8 @@ class Decorrelated:
         ``(d eta_j / d z_j) / (d e_j / d value_j)``: how much of the derivative of an
         estimate is left when it is restored.
     common_df : ndarray of shape (n_contrasts,) or float
-        The part of the sum of ``d eta_j / d z_j`` that does not go through e.
+        The part of the sum of ``d eta_j / d z_j`` that does not go through e; features
+        have it in proportion to what they lose, ``1 - share``.
     """
 
     z: FloatArray
@@ -43,9 +46,13 @@ class Decorrelated:
     common_df: FloatArray | float = 0.0
 
     def divergence(self, slope: FloatArray) -> FloatArray:
-        """Sum over the features of d eta_j / d z_j, given d e_j / d value_j."""
-        total: FloatArray = (slope * self.share).sum(axis=1) + self.common_df
-        return total
+        """``d eta_j / d z_j`` of every feature, given ``d e_j / d value_j``."""
+        if self.common is None:
+            return slope
+        lost = 1 - self.share
+        own: FloatArray = slope * self.share
+        own += np.multiply.outer(self.common_df, lost / np.sum(lost))
+        return own
 
 
 class Covariance(Protocol):

@@ -116,6 +116,9 @@ class EBClassifier(MomentClassifier):
         From decisions to probabilities, as far as held-out samples can tell.
     n_factors_ : int
         Common factors that were found; 0 with covariance="diagonal".
+    midpoint_correction_ : ndarray as coef_, or None
+        What each feature adds to the intercept to correct the bias of the midpoint;
+        None for two classes of one size, which need no correction.
     selected_ : ndarray of bool of shape (n_features,)
         Features with any weight in the rule. None, where the prior cannot tell any
         difference from zero: then every sample gets the most probable class, with

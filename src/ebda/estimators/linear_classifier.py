@@ -263,6 +263,7 @@ SELECTED = Array(("p",), (), np.bool_)
 def linear_schema(
     model: type[LinearClassifier],
     finish: Callable[[Any], None] | None = None,
+    optional: tuple[str, ...] = (),
     **fields: Kind,
 ) -> Schema:
     """What a model file holds of a linear classifier.
@@ -273,6 +274,8 @@ def linear_schema(
         The class.
     finish : callable, optional
         Completes a model that was read.
+    optional : tuple of str
+        Names of those that may be None.
     **fields
         Fitted attributes besides those that all of them have.
     """
@@ -283,5 +286,5 @@ def linear_schema(
         "coef_": Array(("c", "p")),
         "intercept_": Array(("c",)),
     }
-    optional = frozenset({"feature_names_in_"})
-    return Schema(model, common | fields, optional, finish=finish, role="model")
+    may_lack = frozenset({"feature_names_in_", *optional})
+    return Schema(model, common | fields, may_lack, finish=finish, role="model")

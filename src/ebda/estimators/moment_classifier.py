@@ -10,13 +10,14 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.exceptions import NotFittedError
-from sklearn.utils.validation import column_or_1d
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from ebda.covariance import Diagonal
 from ebda.data import Data, InMemory, Samples
@@ -30,7 +31,7 @@ from ebda.estimators.linear_classifier import (
 from ebda.kernels.rows import any_nonzero
 from ebda.kernels.threads import allow_threads
 from ebda.moments import VARIANCES, ClassMoments, Contrasts, class_contrasts
-from ebda.rule.linear_rule import LinearRule, linear_rule
+from ebda.rule.linear_rule import LinearRule, linear_rule, log_odds
 from ebda.storage.fields import COUNT, SQUEEZED, Array, Kind
 from ebda.storage.objects import Nested, Schema
 from ebda.typing import FloatArray, IntArray
@@ -78,6 +79,7 @@ class MomentClassifier(LinearClassifier):
     priors: Any
     samples_: Samples | None
     n_seen_: int
+    midpoint_correction_: FloatArray | None
 
     def _estimate(self, contrasts: Contrasts) -> FloatArray:
         """The estimate of eta for each contrast and feature."""
@@ -155,6 +157,53 @@ class MomentClassifier(LinearClassifier):
                 self._unfitted_reason = error.reason
             self.samples_, self.n_seen_ = samples, seen + len(training.codes)
         return self
+
+    def without(self, absent: npt.ArrayLike) -> Self:
+        """A copy of the fitted classifier that does without some of the features.
+
+        These features have no weight in it, and what they added to the intercept is
+        removed: their part of the midpoint, and of the correction of its bias. The
+        scores keep their standard deviation, as far as features are independent, so
+        that log-odds shrink as the separation of the classes does, and probabilities
+        come closer to those of the classes. (Of ten real sets without 50, 80 and 95 %
+        of their features the mean log-loss rises from 0.27 to 0.29, 0.35 and 0.48;
+        with scores as they are left it is 0.32, 0.48 and 0.75.)
+
+        Parameters
+        ----------
+        absent : array-like of bool of shape (n_features,)
+            Features to do without; their values in X do not matter, but must be finite.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from ebda import EBClassifier
+        >>> X = np.array([[0.0, 1.0], [0.2, 3.0], [1.0, 2.0], [1.3, 4.0]])
+        >>> model = EBClassifier().fit(X, ["a", "a", "b", "b"])
+        >>> model.without([False, True]).predict([[0.1, 1e6]]).tolist()
+        ['a']
+        """
+        check_is_fitted(self)
+        gone = np.flatnonzero(np.asarray(absent, dtype=bool))
+        middle = (self.contrasts_.positive + self.contrasts_.negative) / 2
+        at_middle = middle @ self.moments_.means[:, gone]
+        odds = log_odds(self.class_prior_)
+        shift = self.intercept_ - odds
+        shift += np.einsum("cj,cj->c", self.coef_[:, gone], at_middle)
+        if self.midpoint_correction_ is not None:
+            shift -= self.midpoint_correction_[:, gone].sum(axis=1)
+        model = copy(self)
+        model.coef_ = self.coef_.copy()
+        model.coef_[:, gone] = 0.0
+        before, after = (
+            np.einsum("cj,cj,j->", w, w, self.contrasts_.variance)
+            for w in (self.coef_, model.coef_)
+        )
+        scale = np.sqrt(before / after) if after > 0 else 1.0
+        model.coef_ *= scale
+        model.intercept_ = scale * shift + odds
+        model.selected_ = any_nonzero(model.coef_)
+        return model
 
     @contextmanager
     def _fitting(self) -> Iterator[None]:
@@ -250,6 +299,7 @@ class MomentClassifier(LinearClassifier):
 
     def _keep_rule(self, rule: LinearRule) -> None:
         self.coef_, self.intercept_ = rule.coef, rule.intercept
+        self.midpoint_correction_ = rule.correction
         self.selected_ = any_nonzero(rule.coef)
 
     def _check_enough(self, classes: npt.NDArray[Any], counts: FloatArray) -> None:
@@ -303,6 +353,8 @@ def moment_schema(model: type[MomentClassifier], **fields: Kind) -> Schema:
         z_=Array(SQUEEZED),
         moments_=Nested(("ClassMoments",)),
         contrasts_=Nested(("Contrasts",)),
+        midpoint_correction_=Array(("c", "p")),
+        optional=("midpoint_correction_",),
         **fields,
     )
 
@@ -311,3 +363,5 @@ def _finish(model: MomentClassifier) -> None:
     """As after `fit`: `partial_fit` goes on from the moments, without samples."""
     model._check_parameters()
     model.samples_ = None
+    if not hasattr(model, "midpoint_correction_"):
+        model.midpoint_correction_ = None

@@ -14,14 +14,14 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
 from ebda.data import Data, InMemory, NonFiniteError
-from ebda.kernels.extremes import squares_are_sound
+from ebda.kernels.extremes import SMALLEST_SQUARE, squares_are_sound
 from ebda.listing import listed
 from ebda.moments import ClassMoments
 from ebda.typing import FloatArray
 
 _SHOWN = 5
-# Squares of deviations below this underflow.
-_SMALLEST = 1e-150
+# Squares of smaller deviations lose digits.
+_SMALLEST = 1e-145
 
 
 def one_of(name: str, value: Any, known: Iterable[str]) -> None:
@@ -208,8 +208,12 @@ def check_finite_moments(
             f"X has values too large for their squares in {where}; "
             "divide these features by a constant"
         )
-    size = np.abs(moments.means).max(axis=0)
-    bad = (size > 0) & (size < _SMALLEST) & ~moments.centred_squares.any(axis=0)
+    size, square = (
+        np.abs(moments.means).max(axis=0),
+        moments.centred_squares.max(axis=0),
+    )
+    bad = (size > 0) & (size < _SMALLEST) & (square < SMALLEST_SQUARE)
+    bad |= (square > 0) & (square < SMALLEST_SQUARE)
     if bad.any():
         where = describe_columns(np.flatnonzero(bad), names)
         raise ValueError(

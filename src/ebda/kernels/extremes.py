@@ -10,8 +10,8 @@ from ebda.kernels.compiled import for_each_block
 from ebda.kernels.threads import over_blocks
 from ebda.typing import FloatArray
 
-# Sums of squares up to this can be added up.
-_LARGEST = 1e300
+# Sums of squares up to this can be added up; those below it have lost digits.
+_LARGEST, SMALLEST_SQUARE = 1e300, 1e-290
 
 
 def as_floats(bits: tuple[np.int64, ...]) -> FloatArray:
@@ -42,10 +42,10 @@ def minmax(z: FloatArray) -> tuple[float, float]:
 
 
 def squares_are_sound(squares: FloatArray) -> bool:
-    """Whether sums of squares are finite, can be added up, and are positive somewhere.
+    """Whether sums of squares are finite, can be added up, and have all their digits.
 
     Squares about a mean that is not finite are NaN, which is the least and the largest
-    of all, or infinite. For each feature, some row is to be positive.
+    of all, or infinite. For each feature, some row must be above the smallest square.
 
     >>> squares_are_sound(np.array([[1.0, np.nan]]))
     False
@@ -55,6 +55,7 @@ def squares_are_sound(squares: FloatArray) -> bool:
         some = squares[:, cols]
         if not some.max() < _LARGEST:
             return False
-        return bool(some.min(axis=1).max() > 0 or some.sum(axis=0).min() > 0)
+        least = some.min(axis=1).max()
+        return bool(max(least, some.sum(axis=0).min()) > SMALLEST_SQUARE)
 
     return all(over_blocks(sound, squares.shape[1], releases_lock=True))

@@ -20,6 +20,9 @@ from ebda.registry import Entry, Registry
 from ebda.sizes import sizes
 from ebda.typing import FloatArray
 
+# Logarithms of variances this close are ties: they differ by rounding.
+_TIED = 1e-9
+
 
 @dataclass(frozen=True, eq=False)
 class Variance:
@@ -165,7 +168,7 @@ def variance_prior(s2: FloatArray, df: float) -> VariancePrior:
     # With few degrees of freedom chance alone reaches far down.
     by_chance = np.log(gammaincinv(df / 2, 0.5) / gammaincinv(df / 2, 1e-7))
     outlier_threshold = np.inf
-    if reach > 0:
+    if reach > _TIED:
         inside = (e <= middle + reach) & (e >= middle - reach - by_chance)
         if not inside.all():
             outlier_threshold = float(np.exp(middle + reach + digamma(df / 2)) * 2 / df)

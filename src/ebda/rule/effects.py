@@ -105,7 +105,7 @@ class Effects:
         if not self.null.is_standard:
             e = e * self.null.scale
         eta = self.covariance.restore(e, self.values)
-        divergence: FloatArray | float = 0.0
+        divergence = None
         if unbiased and not _is_balanced(self.contrasts, moments):
             divergence = self.values.divergence(self.slope(how, kappa))
         return linear_rule(

@@ -42,11 +42,15 @@ class LinearRule:
     score_sd : float
         Standard deviation of the scores within a class, as the covariance of the rule
         has it; over all contrasts, and 1 for a rule without weights.
+    correction : ndarray of shape (n_contrasts, n_features), optional
+        What each feature adds to the intercept to correct the bias of the midpoint.
+        None where nothing is corrected.
     """
 
     coef: FloatArray
     intercept: FloatArray
     score_sd: float = 1.0
+    correction: FloatArray | None = None
 
 
 def linear_rule(
@@ -55,7 +59,7 @@ def linear_rule(
     eta: FloatArray,
     covariance: Covariance,
     class_prior: FloatArray,
-    divergence: FloatArray | float = 0.0,
+    divergence: FloatArray | None = None,
     with_sd: bool = True,
 ) -> LinearRule:
     """Build the rule from the estimate of eta, one row per contrast.
@@ -68,8 +72,8 @@ def linear_rule(
         The estimates.
     class_prior : ndarray of shape (n_classes,)
         Class probabilities.
-    divergence : ndarray of shape (n_contrasts,) or float
-        Sum over the features of d eta / d z, for the unbiased midpoint; 0 cuts at
+    divergence : ndarray of shape (n_contrasts, n_features), optional
+        ``d eta_j / d z_j`` of every feature, for the unbiased midpoint. None cuts at
         the midpoint of the sample means, as the paper does.
     with_sd : bool
         Whether to compute the standard deviation of the scores.
@@ -87,9 +91,14 @@ def linear_rule(
 
     at_means = row_products(coef, moments.means)
     at_middle = np.einsum("ck,ck->c", at_means, (P + Q) / 2)
-    at_middle -= divergence * ((P**2 - Q**2) / (2 * moments.counts)).sum(axis=1)
     intercept = log_odds(class_prior) - at_middle
-    return LinearRule(coef, intercept, np.sqrt(max(variance, 0.0)) or 1.0)
+    correction = None
+    if divergence is not None:
+        bias = ((P**2 - Q**2) / (2 * moments.counts)).sum(axis=1)
+        correction = divergence * bias[:, None]
+        intercept += correction.sum(axis=1)
+    sd = np.sqrt(max(variance, 0.0)) or 1.0
+    return LinearRule(coef, intercept, sd, correction)
 
 
 def log_odds(class_prior: FloatArray) -> FloatArray:

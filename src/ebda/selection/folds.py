@@ -14,6 +14,8 @@ from ebda.selection.candidates import Recipe, Summary
 from ebda.typing import FloatArray, IntArray
 
 N_FOLDS = 10
+# Keys this close, relative to the largest, are ties: rounding differs with the units.
+_TIED = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,10 +55,11 @@ def assign_folds(
     fold = np.full(len(codes), -1)
     dealt = 0
     classes = []
+    tolerance = _TIED * float(np.abs(key).max(initial=0.0))
     for k in np.unique(codes):
         member = np.flatnonzero(codes == k)
-        different, place = np.unique(key[member], return_inverse=True)
-        classes.append((len(different), different[0], member, place))
+        different, place = _distinct(key[member], tolerance)
+        classes.append((len(different), different, member, place))
     # The names of the classes do not matter either: their order is by content.
     for n, _, member, place in sorted(classes, key=lambda c: c[:2]):
         if n <= least:
@@ -64,6 +67,18 @@ def assign_folds(
         fold[member] = ((dealt + rng.permutation(n)) % n_folds)[place]
         dealt += n
     return fold
+
+
+def _distinct(key: FloatArray, tolerance: float) -> tuple[list[float], IntArray]:
+    """Distinct values in units of the tolerance, and the place of each key among them.
+
+    Keys that differ by no more than rounding are one value.
+    """
+    order = np.argsort(key, kind="stable")
+    starts = np.diff(key[order], prepend=-np.inf) > tolerance
+    place = np.empty(len(key), dtype=np.intp)
+    place[order] = np.cumsum(starts) - 1
+    return np.rint(key[order][starts] / (2 * tolerance or 1.0)).tolist(), place
 
 
 def held_out_scores(

@@ -192,7 +192,8 @@ def weights(d: FloatArray, covariance: FloatArray, preferred: int) -> FloatArray
     judged = d - np.sqrt(np.maximum(apart, 0.0))
     judged[preferred] = d[preferred]
     value, vector = np.linalg.eigh(covariance)
-    root = vector * np.sqrt(np.maximum(value, 0.0))
+    # The symmetric root does not depend on the signs of the eigenvectors.
+    root = (vector * np.sqrt(np.maximum(value, 0.0))) @ vector.T
     normal = np.random.RandomState(0).standard_normal((_DRAWS, len(d)))
     draws = judged + normal @ root.T
     # Equal candidates (no factors found) tie up to rounding: the first has it.
@@ -302,6 +303,7 @@ def combine(
         What the class probabilities add to the scores.
     """
     coef: FloatArray | None = None
+    correction: FloatArray | None = None
     intercept = log_odds.copy()
     for name, factor in zip(candidates, share, strict=True):
         if factor == 0:
@@ -314,6 +316,9 @@ def combine(
         else:
             add_scaled(coef, factor, rule.coef)
         intercept += factor * rule.intercept
+        if rule.correction is not None:
+            part = factor * rule.correction
+            correction = part if correction is None else correction + part
         del rule  # before the next is made
     assert coef is not None
-    return LinearRule(coef, intercept)
+    return LinearRule(coef, intercept, correction=correction)
