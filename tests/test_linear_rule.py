@@ -139,7 +139,7 @@ def test_two_classes_of_one_size_have_no_bias() -> None:
     contrasts = class_contrasts(moments, pooled(moments))
     ingredients = (moments, contrasts, contrasts.z, Diagonal())
     plain = linear_rule(*ingredients, np.full(2, 0.5))
-    moved = linear_rule(*ingredients, np.full(2, 0.5), divergence=np.array([1e6]))
+    moved = linear_rule(*ingredients, np.full(2, 0.5), divergence=np.full_like(contrasts.z, 1e6))
     np.testing.assert_array_equal(moved.intercept, plain.intercept)
     np.testing.assert_array_equal(moved.coef, plain.coef)
 
@@ -180,7 +180,7 @@ def test_the_correction_is_the_expectation_of_the_noise(sizes: list[int]) -> Non
         posterior = prior.posterior(contrasts.z)
         ingredients = (moments, contrasts, posterior.mean, Diagonal(), uniform)
         rule = linear_rule(*ingredients)
-        divergence = (posterior.sd**2).sum(axis=1)
+        divergence = posterior.sd**2
         moved = linear_rule(*ingredients, divergence=divergence)
         P, Q = contrasts.positive, contrasts.negative
         at_middle = np.einsum("cj,cj->c", rule.coef, (P + Q) / 2 @ truth)
