@@ -116,7 +116,7 @@ class EBClassifier(MomentClassifier):
         From decisions to probabilities, as far as held-out samples can tell.
     n_factors_ : int
         Common factors that were found; 0 with covariance="diagonal".
-    midpoint_correction_ : ndarray as coef_, or None
+    midpoint_correction_ : ndarray, as `coef_`, or None
         What each feature adds to the intercept to correct the bias of the midpoint;
         None for two classes of one size, which need no correction.
     selected_ : ndarray of bool of shape (n_features,)
