@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import gammaln
+from scipy import stats
 
 from ebda.theory.quadrature import Estimate, panel_rule, switch_points
 from ebda.typing import FloatArray
@@ -129,7 +129,8 @@ def _fourth_moment(eta_hat: Estimate, jumps: FloatArray, df: float | None) -> fl
     fourth = eta_hat(nodes) ** 4
     if not np.isfinite(fourth).all():
         raise ValueError("eta_hat must be finite for every finite z")
-    terms = weights * fourth * np.exp(_null_logpdf(nodes, df))
+    null = stats.norm if df is None else stats.t(df)
+    terms = weights * fourth * null.pdf(nodes)
     far = np.abs(nodes)
     last, before = (
         float(terms[(far > shells[-j - 1]) & (far < shells[-j])].sum()) for j in (1, 2)
@@ -138,16 +139,6 @@ def _fourth_moment(eta_hat: Estimate, jumps: FloatArray, df: float | None) -> fl
     if ratio > 1 - 1e-6:
         return float("inf")
     return float(terms.sum()) + last * ratio / (1 - ratio)
-
-
-def _null_logpdf(z: FloatArray, df: float | None) -> FloatArray:
-    """Log density of N(0, 1), or of t with df degrees of freedom."""
-    if df is None:
-        normal: FloatArray = -0.5 * (z * z + np.log(2 * np.pi))
-        return normal
-    constant = gammaln((df + 1) / 2) - gammaln(df / 2) - 0.5 * np.log(df * np.pi)
-    result: FloatArray = constant - (df + 1) / 2 * np.log1p(z * z / df)
-    return result
 
 
 def _paired(
