@@ -22,7 +22,7 @@ from sklearn.datasets import dump_svmlight_file
 import ebda
 from ebda.cli import main
 from ebda.inputs import read
-from ebda.inputs.base import Block, Format, Opened, Package, Reading
+from ebda.inputs.base import Block, Format, Package, Reading
 from ebda.inputs.formats import FORMATS, find_format
 from ebda.inputs.zarr_store import is_store
 
@@ -343,9 +343,8 @@ def load_toy(path: Path, how: Reading) -> Block:
     return Block(values, annotations={"class": labels}, default_target="class")
 
 
-def open_toy(path: Path, how: Reading) -> Opened:
-    block = load_toy(path, how)
-    return Opened(block.values, lambda name: list(block.annotations[name]))
+def open_toy(path: Path, how: Reading) -> Block:
+    return replace(load_toy(path, how), default_target=None)
 
 
 TOY = Format(

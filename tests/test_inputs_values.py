@@ -16,12 +16,12 @@ from ebda.inputs.labels import align, as_classes
 from ebda.inputs.matching import by_name
 from ebda.inputs.names import number_duplicates
 from ebda.inputs.values import (
+    cells_where,
     constant_features,
     fill,
     hint_about_log,
     log_transform,
     medians,
-    missing_cells,
     refuse_infinite,
 )
 
@@ -143,7 +143,7 @@ def test_numbered_names_are_unique_and_first_ones_stay(names: list[str]) -> None
 @pytest.mark.parametrize("kind", KINDS)
 def test_missing_values_are_found_counted_and_filled(kind: Any) -> None:
     X = kind(np.array([[1.0, np.nan, 0.0], [4.0, 2.0, np.nan], [7.0, 9.0, 0.0]]))
-    rows, columns = missing_cells(X)
+    rows, columns = cells_where(X)
     assert sorted(zip(rows.tolist(), columns.tolist(), strict=True)) == [(0, 1), (1, 2)]
     found = medians(X, np.arange(3), "abc", "f")
     assert found.tolist() == [4.0, 5.5, 0.0]

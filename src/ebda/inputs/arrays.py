@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from ebda.inputs.base import Block, Format, Names, Opened, Reading
+from ebda.inputs.base import Block, Format, Names, Reading
 from ebda.listing import quoted
 
 VALUES = ("X", "x", "data", "values")
@@ -105,10 +105,9 @@ def load_archive(path: Path, how: Reading) -> Block:
     # The stream is ours to close: np.load forgets it where the archive is damaged.
     with path.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
         if set(archive.files) >= _SPARSE_KEYS:
-            values = sparse.csr_array(sparse.load_npz(path))
-            if how.orient == "columns":
-                values = sparse.csr_array(values.T)
+            values = sparse.load_npz(path)
             where, evidence = _orient((0, 0), {}, None, how.orient)
+            values = values.T if where == "columns" else values
             return Block(values, orientation=where, evidence=evidence)
         arrays = {}
         for key in archive.files:
@@ -123,18 +122,9 @@ def load_archive(path: Path, how: Reading) -> Block:
     return to_block(arrays, str(path), how.orient)
 
 
-def open_array(path: Path, how: Reading) -> Opened:
+def open_array(path: Path, how: Reading) -> Block:
     """Open an ``.npy`` file."""
-    return Opened(np.load(path, mmap_mode="r", allow_pickle=False), no_column(path))
-
-
-def no_column(path: Path) -> Callable[[str], list[Any]]:
-    """The columns of labels of an array: there are none."""
-
-    def column(name: str) -> list[Any]:
-        raise ValueError(f"{path} is an array without columns; give --labels FILE")
-
-    return column
+    return Block(np.load(path, mmap_mode="r", allow_pickle=False))
 
 
 ARCHIVE = Format(

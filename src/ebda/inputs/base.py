@@ -1,14 +1,14 @@
 """What a format of files is, and what its readers return.
 
 A *sheet* is a table as it stands in a text or Parquet file; which way round it is has
-still to be found out. A *block* has samples in rows, in memory; a file that was
-*opened* has them too, and stays on disk. One job turns a sheet into a block
-(:mod:`ebda.inputs.orientation`); everything after it sees blocks only.
+still to be found out. A *block* has samples in rows, in memory or on disk. One job
+turns a sheet into a block (:mod:`ebda.inputs.orientation`); everything after it sees
+blocks only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -65,7 +65,7 @@ POLARS = Package("polars", "cli", "reading and writing tables")
 
 @dataclass(frozen=True)
 class Reading:
-    """What readers may need to know besides the path.
+    """What is known about a file before it is read.
 
     Parameters
     ----------
@@ -74,15 +74,21 @@ class Reading:
     layer : str, optional
         Of AnnData, instead of X.
     target : str, optional
-        Column of the labels.
+        Column or row of the labels.
     drop : collection of str
-        Columns to leave out.
+        Columns or rows to leave out.
+    features : collection of str, optional
+        Names of the features that are wanted.
+    samples : collection of str
+        Names of samples, from a file of labels.
     """
 
     orient: str = "auto"
     layer: str | None = None
     target: str | None = None
     drop: Collection[str] = ()
+    features: Collection[str] | None = None
+    samples: Collection[str] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,12 +117,13 @@ class Sheet:
 
     def column(self, place: int) -> list[str | None]:
         """Cells of a column as text."""
-        pl = POLARS.load()
-        series = self.frame.to_series(place)
-        if series.dtype != pl.String:
-            series = series.cast(pl.String)
-        cells: list[str | None] = series.to_list()
-        return cells
+        return as_text(self.frame.to_series(place))
+
+
+def as_text(series: Any) -> list[str | None]:
+    """The cells of a column of polars as text."""
+    cells: list[str | None] = series.cast(POLARS.load().String).to_list()
+    return cells
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,11 +132,11 @@ class Block:
 
     Parameters
     ----------
-    values : ndarray or CSR array of shape (n_samples, n_features)
+    values : ndarray, sparse array, or store of shape (n_samples, n_features)
         Numbers; NaN where one is missing.
     samples, features : ndarray of str, optional
         Names.
-    annotations : dict
+    annotations : mapping
         What could serve as labels, by name.
     default_target : str, optional
         The annotation that holds the labels if no other is named.
@@ -148,36 +155,13 @@ class Block:
     values: Any
     samples: Names | None = None
     features: Names | None = None
-    annotations: dict[str, Annotation] = field(default_factory=dict)
+    annotations: Mapping[str, Annotation] = field(default_factory=dict)
     default_target: str | None = None
     orientation: str = "rows"
     evidence: str = ""
     n_ignored: int = 0
     absent_is_zero: bool = False
     notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, eq=False)
-class Opened:
-    """A file that is read in blocks, and what lies at its margins.
-
-    Parameters
-    ----------
-    X : Any
-        What ``EBClassifier.fit`` takes.
-    column : callable
-        The cells of a named column of labels.
-    samples, features : ndarray of str, optional
-        Names.
-    candidates : tuple of str
-        Columns that may hold labels.
-    """
-
-    X: Any
-    column: Callable[[str], list[Any]]
-    samples: Names | None = None
-    features: Names | None = None
-    candidates: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -210,7 +194,7 @@ class Format(Entry):
     is_table: bool = False
     packages: tuple[Package, ...] = ()
     load: Callable[[Path, Reading], Block | Sheet] | None = None
-    open: Callable[[Path, Reading], Opened] | None = None
+    open: Callable[[Path, Reading], Block] | None = None
     labels: Callable[[Path], list[str]] | None = None
 
     def is_format_of(self, head: bytes, path: Path) -> bool:

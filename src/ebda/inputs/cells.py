@@ -12,22 +12,9 @@ from ebda.inputs.base import POLARS
 from ebda.typing import FloatArray
 
 # Ways to write that a value is missing.
-_WORDS = (
-    "",
-    "na",
-    "n/a",
-    "<na>",
-    "nan",
-    "null",
-    "none",
-    "nd",
-    "missing",
-    ".",
-    "-",
-    "?",
-)
-_SPREADSHEET = ("#n/a", "#value!", "#div/0!", "#num!", "#ref!", "#name?")
-MISSING = frozenset(_WORDS + _SPREADSHEET)
+_WORDS = ["na", "n/a", "<na>", "nan", "null", "none", "nd", "missing", ".", "-", "?"]
+_SPREADSHEET = ["#n/a", "#value!", "#div/0!", "#num!", "#ref!", "#name?"]
+MISSING = frozenset(["", *_WORDS, *_SPREADSHEET])
 # The same for labels; fewer, because "none" or "-" may well be a class.
 NO_LABEL = frozenset(["", "na", "n/a", "nan", "<na>", "null"])
 

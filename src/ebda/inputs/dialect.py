@@ -107,8 +107,12 @@ def find_dialect(data: bytes, path: Path) -> Dialect:
     if not text.strip():
         raise ValueError(f"{path}: the file is empty")
     separator = _separator(text, path)
-    header, first = _records(text, separator, path)
-    header = [name.strip() for name in header]
+    reader = cut(text, separator)
+    header = [name.strip() for name in next(reader)]
+    # A name in quotes may spread the header over several lines.
+    n_lines = reader.line_num
+    first: list[str] = next(reader, [])
+    _refuse_no_header(header, first, path)
     if header[-1:] == [""] and len(first) < len(header):
         header.pop()
     if len(first) < len(header):
@@ -116,12 +120,13 @@ def find_dialect(data: bytes, path: Path) -> Dialect:
             f"{path}: the header has {len(header)} cells, and the line after it only "
             f"{len(first)}; is the file cut off, or a name without quotes?"
         )
-    body = text.split("\n", 1)[1] if "\n" in text else ""
+    lines = io.StringIO(text, newline="")
+    above = sum(len(line.encode()) for line in islice(lines, n_lines))
     return Dialect(
         separator,
-        separator != "," and _has_decimal_comma(body, separator),
+        separator != "," and _has_decimal_comma(lines.read(), separator),
         header,
-        start + _header_bytes(text, separator),
+        start + above,
         len(first),
     )
 
@@ -175,11 +180,8 @@ def cut(text: str, separator: str, quotes: bool = True) -> Any:
     return csv.reader(stream, delimiter=separator, quoting=csv.QUOTE_NONE)
 
 
-def _records(text: str, separator: str, path: Path) -> tuple[list[str], list[str]]:
-    """Header and first line of data."""
-    reader = cut(text, separator)
-    header: list[str] = next(reader)
-    first: list[str] = next(reader, [])
+def _refuse_no_header(header: list[str], first: list[str], path: Path) -> None:
+    """Refuse a header without data, and data without a header."""
     if not first:
         raise ValueError(f"{path}: there is a header, and no line of data after it")
     if all(_POINT_NUMBER.fullmatch(cell) or cell.isdigit() for cell in header) and any(
@@ -189,16 +191,6 @@ def _records(text: str, separator: str, path: Path) -> tuple[list[str], list[str
             f"{path}: the first line is numbers ({', '.join(header[:3])}, ...); "
             "put a line with the names of the columns above it"
         )
-    return header, first
-
-
-def _header_bytes(text: str, separator: str) -> int:
-    """Bytes of the header, which a name in quotes may spread over several lines."""
-    reader = cut(text, separator)
-    next(reader)
-    lines: int = reader.line_num
-    header = islice(io.StringIO(text, newline=""), lines)
-    return sum(len(line.encode()) for line in header)
 
 
 def _has_decimal_comma(body: str, separator: str) -> bool:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import numpy.typing as npt
 from ebda.inputs.base import Block
 from ebda.inputs.cells import is_label
 from ebda.inputs.formats import find_format, load_table, names_of
+from ebda.inputs.table import Table
 from ebda.listing import counted, quoted
 
 # If there are more classes than this share of the samples, the labels are taken for
@@ -148,18 +150,19 @@ def load_labels(path: Path) -> LabelFile:
     return LabelFile(path, sheet.names, stripped)
 
 
-def choose(block: Block, target: str | None, source: str) -> Labels | None:
-    """Labels from the margins of a block."""
+def labels_of(
+    block: Block, second: LabelFile | None, target: str | None, source: str
+) -> Labels | None:
+    """Labels from a second file, or from the margins of the data."""
+    if second is not None:
+        names = None if block.samples is None else block.samples.tolist()
+        return second.labels_of(names, block.values.shape[0], target)
+    target = block.default_target if target is None else target
     if target is None:
-        target = block.default_target
-        if target is None:
-            return None
+        return None
     if target not in block.annotations:
-        known = [
-            *block.annotations,
-            *(() if block.features is None else block.features),
-        ]
-        raise ValueError(_unknown(source, target, known))
+        features = () if block.features is None else block.features
+        raise ValueError(_unknown(source, target, [*block.annotations, *features]))
     where = "row" if block.orientation == "columns" else "column"
     return Labels(block.annotations[target], target, f"{where} {target!r}")
 
@@ -167,10 +170,34 @@ def choose(block: Block, target: str | None, source: str) -> Labels | None:
 def _unknown(source: str, target: str, names: Iterable[str]) -> str:
     known = [name for name in names if name]
     near = difflib.get_close_matches(target, known, n=3, cutoff=0.6)
-    by_case = [name for name in known if name.lower() == target.lower()]
-    hint = by_case or near
-    words = f"did you mean {quoted(hint)}?" if hint else f"there are {quoted(known, 6)}"
+    hint = [name for name in known if name.lower() == target.lower()] or near
+    words = f"there are {quoted(known, 6)}"
+    if hint:
+        words = f"did you mean {quoted(hint)}?"
+    elif not known:
+        words = "this is an array without columns; give --labels FILE"
     return f"{source}: nothing is named {target!r} to take the labels from; {words}"
+
+
+def with_labels(table: Table, labels: Labels) -> Table:
+    """A table with labels; samples without one are left out, and listed in a note."""
+    has = labelled(labels.cells)
+    if not has.any():
+        raise ValueError(f"{table.source}: no sample has a label in {labels.words}")
+    notes = table.notes
+    if not has.all():
+        names = table.sample_names[~has].tolist()
+        left = f"left out {counted(len(names), 'sample')} without a label"
+        notes = (*notes, f"{left}: {quoted(names)}")
+    return replace(
+        table,
+        X=table.X if has.all() else table.X[has],
+        y=as_classes(list(compress(labels.cells, has)), table.source),
+        sample_names=table.sample_names[has],
+        target=labels.name,
+        labels_from=labels.words,
+        notes=notes,
+    )
 
 
 def as_classes(cells: Sequence[Any], source: str) -> npt.NDArray[Any]:

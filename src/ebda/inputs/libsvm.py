@@ -7,7 +7,6 @@ import re
 from pathlib import Path
 
 import numpy as np
-from scipy import sparse
 from sklearn.datasets import load_svmlight_file
 
 from ebda.inputs.base import Block, Format, Reading
@@ -28,7 +27,6 @@ def load(path: Path, how: Reading) -> Block:
             f"{path}: not LIBSVM text, which has a number as label and index:value "
             f"pairs in each line ({error})"
         ) from None
-    values = sparse.csr_array(values)
     first = 0 if np.any(values.indices == 0) else 1
     return Block(
         values[:, first:],

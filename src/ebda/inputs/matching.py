@@ -90,7 +90,7 @@ def match_features(
             f"{quoted(missing, 5)}; {way_out}"
         )
     X = table.X[:, at[there]]
-    gaps = len(values.missing_cells(X)[0])
+    gaps = len(values.cells_where(X)[0])
     if stand_in is None:
         found_names = np.array(names, dtype=np.str_)[there]
         values.refuse_missing(X, table.sample_names, found_names, table.source, way_out)

@@ -9,13 +9,12 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
-
-import numpy as np
 
 from ebda.inputs.base import Reading
 from ebda.inputs.formats import find_format, names_of
-from ebda.inputs.labels import Labels, as_classes, labelled, load_labels
+from ebda.inputs.labels import labelled, labels_of, load_labels, with_labels
 from ebda.inputs.table import Table
 from ebda.listing import quoted
 from ebda.sizes import sizes
@@ -77,16 +76,14 @@ def open_table(
         raise ValueError(
             f"{path} cannot be read in blocks; what can is {names_of('open')}"
         )
-    own = None if labels is not None else target
-    opened = found.open(path, Reading(layer=layer, target=own, drop=tuple(drop)))
-    n, p = opened.X.shape
-    given = None if opened.samples is None else opened.samples.tolist()
-    if labels is not None:
-        taken = load_labels(labels).labels_of(given, n, target)
-    elif target is not None:
-        taken = Labels(opened.column(target), target, f"column {target!r}")
-    else:
-        known = quoted(opened.candidates, 6)
+    second = None if labels is None else load_labels(labels)
+    own = target if second is None else None
+    how = Reading(layer=layer, target=own, drop=tuple(drop))
+    block = found.open(path, how)
+    table = OnDisk.of(block, str(path), found.name)
+    taken = labels_of(block, second, target, str(path))
+    if taken is None:
+        known = quoted(table.candidates, 6)
         raise ValueError(
             f"{path}: say with --target which column has the labels, or with --labels "
             "which file" + (f"; there are {known}" if known else "")
@@ -94,20 +91,11 @@ def open_table(
     has = labelled(taken.cells)
     if not has.all():
         raise ValueError(
-            f"{path}: {int((~has).sum())} of {n} samples have no label in "
-            f"{taken.words}; data that are read in blocks need one for each"
+            f"{path}: {int((~has).sum())} of {table.n_samples} samples have no label "
+            f"in {taken.words}; data that are read in blocks need one for each"
         )
-    running = np.arange(1, max(n, p) + 1).astype(np.str_)
-    return OnDisk(
-        opened.X,
-        as_classes(list(taken.cells), str(path)),
-        running[:n] if opened.samples is None else opened.samples,
-        running[:p] if opened.features is None else opened.features,
-        str(path),
-        found.name,
-        target=taken.name,
-        labels_from=taken.words,
+    return replace(
+        with_labels(table, taken),
         evidence="as all data that are read in blocks",
         notes=("read in blocks, not into memory",),
-        candidates=opened.candidates,
     )

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from ebda.inputs.base import POLARS, Format, Opened, Package, Reading, Sheet
+from ebda.inputs.base import POLARS, Block, Format, Package, Reading, Sheet
 from ebda.listing import quoted
 
 PYARROW = Package("pyarrow", "parquet", "reading Parquet in blocks")
@@ -38,19 +37,17 @@ def load(path: Path, how: Reading) -> Sheet:
     return Sheet(names, frame, row_names=names[:1] == [""], notes=notes)
 
 
-def open_files(path: Path, how: Reading) -> Opened:
+def open_files(path: Path, how: Reading) -> Block:
     """Open a Parquet file, or a folder of them, without the columns to leave out."""
     PYARROW.load()
     from ebda.data.disk import open_parquet
 
     left_out = [*how.drop, *([] if how.target is None else [how.target])]
     table = open_parquet(path, left_out)
-
-    def column(name: str) -> list[Any]:
-        cells: list[Any] = table.column(name).tolist()
-        return cells
-
-    return Opened(table, column, features=table.names.astype(np.str_))
+    labels = (
+        {} if how.target is None else {how.target: table.column(how.target).tolist()}
+    )
+    return Block(table, None, table.names.astype(np.str_), labels)
 
 
 FORMAT = Format(

@@ -21,8 +21,9 @@ _SKEWED = 2.0
 _LOOKED_AT = 1_000_000
 
 
-def as_float(X: Any) -> Any:
-    """Floating point numbers; float32 stays what it is."""
+def in_memory(X: Any) -> Any:
+    """An ndarray or a CSR array of floating point numbers; float32 stays what it is."""
+    X = sparse.csr_array(X) if sparse.issparse(X) else np.asarray(X)
     return X if X.dtype.kind == "f" and X.dtype.itemsize >= 4 else X.astype(np.float64)
 
 
@@ -45,28 +46,23 @@ def _stored(X: Any) -> npt.NDArray[Any]:
     return data
 
 
-def missing_cells(X: Any) -> tuple[IntArray, IntArray]:
-    """Rows and columns of the values that are NaN."""
-    gaps = np.isnan(_stored(X))
-    if not gaps.any():
+def cells_where(X: Any, test: Any = np.isnan) -> tuple[IntArray, IntArray]:
+    """Rows and columns of the values for which a test is true; of those that miss."""
+    found = test(_stored(X))
+    if not found.any():
         return np.empty(0, np.intp), np.empty(0, np.intp)
     if sparse.issparse(X):
-        found = X.tocoo()
-        return found.row[gaps].astype(np.intp), found.col[gaps].astype(np.intp)
-    rows, columns = np.nonzero(gaps)
+        at = X.tocoo()
+        return at.row[found].astype(np.intp), at.col[found].astype(np.intp)
+    rows, columns = np.nonzero(found)
     return rows, columns
 
 
 def refuse_infinite(X: Any, samples: Any, features: Any, source: str) -> None:
     """Refuse infinite values: how many there are, and the first of them."""
-    if not np.isinf(_stored(X)).any():
+    rows, columns = cells_where(X, np.isinf)
+    if not len(rows):
         return
-    found = X.tocoo() if sparse.issparse(X) else None
-    if found is None:
-        rows, columns = np.nonzero(np.isinf(X))
-    else:
-        at = np.isinf(found.data)
-        rows, columns = found.row[at], found.col[at]
     raise ValueError(
         f"{source}: {counted(len(rows), 'value', 'are')} infinite, the first in "
         f"{_place(rows[0], columns[0], samples, features)}; was a logarithm of zero "
@@ -78,18 +74,13 @@ def refuse_missing(
     X: Any, samples: Any, features: Any, source: str, way_out: str
 ) -> None:
     """Refuse missing values: how many there are, and the first of them."""
-    rows, columns = missing_cells(X)
+    rows, columns = cells_where(X)
     if not len(rows):
         return
-    first = listed(
-        range(len(rows)),
-        3,
-        lambda k: _place(rows[k], columns[k], samples, features),
-        "; ",
-    )
-    total = X.shape[0] * X.shape[1]
+    places = np.column_stack([rows, columns])
+    first = listed(places, 3, lambda at: _place(at[0], at[1], samples, features), "; ")
     raise ValueError(
-        f"{source}: {len(rows)} of {total} values "
+        f"{source}: {len(rows)} of {X.shape[0] * X.shape[1]} values "
         f"{'is' if len(rows) == 1 else 'are'} missing: {first}; {way_out}"
     )
 
@@ -123,15 +114,12 @@ def fill(X: Any, values: FloatArray) -> Any:
     >>> fill(np.array([[1.0, np.nan], [3.0, 4.0]]), np.array([0.0, 9.0])).tolist()
     [[1.0, 9.0], [3.0, 4.0]]
     """
-    rows, columns = missing_cells(X)
+    rows, columns = cells_where(X)
     if not len(rows):
         return X
     filled = X.copy()
-    if sparse.issparse(X):
-        gaps = np.isnan(filled.data)
-        filled.data[gaps] = values[columns]
-    else:
-        filled[rows, columns] = values[columns]
+    stored = _stored(filled)
+    stored[np.isnan(stored)] = values[columns]
     return filled
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ebda.inputs import annotated, arrays
-from ebda.inputs.base import Block, Format, Opened, Package, Reading
+from ebda.inputs.base import Block, Format, Package, Reading
 from ebda.listing import quoted
 
 ZARR = Package("zarr", "zarr", "reading Zarr stores")
@@ -34,7 +34,7 @@ def load(path: Path, how: Reading) -> Block:
     return arrays.to_block(members, str(path), how.orient)
 
 
-def open_store(path: Path, how: Reading) -> Opened:
+def open_store(path: Path, how: Reading) -> Block:
     """Open a Zarr array."""
     zarr = ZARR.load()
     store = zarr.open(str(path), mode="r")
@@ -43,7 +43,7 @@ def open_store(path: Path, how: Reading) -> Opened:
             f"{path} is a group of arrays; name the array in it, one of "
             f"{quoted([f'{path}/{name}' for name in store.array_keys()], 6) or 'none'}"
         )
-    return Opened(store, arrays.no_column(path))
+    return Block(store)
 
 
 FORMAT = Format(
