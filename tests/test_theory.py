@@ -433,7 +433,7 @@ def test_estimates_tell_what_their_function_does() -> None:
     [
         ((np.ones(2),), "z must be given if eta_hat is an array"),
         ((np.tanh, np.ones(2)), "must not be given if eta_hat is a function"),
-        ((np.ones(2), np.ones(3)), "equal length"),
+        ((np.ones(2), np.ones(3)), "eta_hat must be a vector of"),
         ((np.ones(2), [0.0, np.inf]), "must be finite"),
         ((np.tanh, None, -1.0), "df must be positive"),
         ((lambda z: np.full_like(z, np.nan),), "finite for every"),

@@ -49,7 +49,7 @@ def to_block(arrays: Mapping[str, Any], source: str, orient: str) -> Block:
             f"{source}: there is no table of values named {' or '.join(VALUES)} with "
             f"two dimensions; it has {quoted(list(arrays), 6)}"
         )
-    values = np.asarray(arrays[key])
+    values = arrays[key]
     if values.dtype.kind not in "fiub":
         raise ValueError(f"{source}: {key!r} holds {values.dtype}, not numbers")
     target = _first(arrays, LABELS)
@@ -105,10 +105,7 @@ def load_archive(path: Path, how: Reading) -> Block:
     # The stream is ours to close: np.load forgets it where the archive is damaged.
     with path.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
         if set(archive.files) >= _SPARSE_KEYS:
-            values = sparse.load_npz(path)
-            where, evidence = _orient((0, 0), {}, None, how.orient)
-            values = values.T if where == "columns" else values
-            return Block(values, orientation=where, evidence=evidence)
+            return to_block({"X": sparse.load_npz(path)}, str(path), how.orient)
         arrays = {}
         for key in archive.files:
             try:

@@ -56,18 +56,23 @@ class Dialect:
     quotes: bool = True
 
 
+def unpacked(path: Path, most: int = -1) -> bytes:
+    """A file, or its first bytes, unpacked where it is gzipped."""
+    with path.open("rb") as stream:
+        packed = stream.read(2) == b"\x1f\x8b"
+    try:
+        with gzip.open(path) if packed else path.open("rb") as stream:
+            return stream.read(most)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise ValueError(
+            f"{path}: the gzip file is damaged or cut off ({error}); copy it once more"
+        ) from None
+
+
 def read_text(path: Path) -> tuple[bytes, tuple[str, ...]]:
     """A text file as UTF-8 without a mark in front, and what was done to it."""
-    data = path.read_bytes()
+    data = unpacked(path)
     notes: list[str] = []
-    if data.startswith(b"\x1f\x8b"):
-        try:
-            data = gzip.decompress(data)
-        except (EOFError, OSError, zlib.error) as error:
-            raise ValueError(
-                f"{path}: the gzip file is damaged or cut off ({error}); "
-                "copy it once more"
-            ) from None
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         data = data.decode("utf-16").encode()
         notes.append("the text is UTF-16")

@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import codecs
-import zlib
 from pathlib import Path
 
 from ebda.inputs import (
@@ -20,6 +19,7 @@ from ebda.inputs import (
     zarr_store,
 )
 from ebda.inputs.base import Block, Format, Reading, Sheet
+from ebda.inputs.dialect import unpacked
 from ebda.listing import alternatives
 from ebda.registry import Registry
 
@@ -74,7 +74,8 @@ def find_format(path: Path) -> Format:
     """
     if not path.exists():
         raise FileNotFoundError(f"{path}: there is no such file")
-    head = b"" if path.is_dir() else _head(path)
+    head = b"" if path.is_dir() else unpacked(path, _HEAD)
+    head = head.removeprefix(codecs.BOM_UTF8)
     unreadable = next((w for mark, w in _OTHERS.items() if head.startswith(mark)), None)
     for form in sorted(FORMATS.values(), key=lambda form: form.is_fallback):
         if form.is_fallback and unreadable is not None:
@@ -119,17 +120,3 @@ def load_table(path: Path, found: Format) -> Sheet | None:
     sheet = load(path, found, Reading())
     assert isinstance(sheet, Sheet)
     return sheet
-
-
-def _head(path: Path) -> bytes:
-    """The first bytes, without a mark of UTF-8 and unpacked where gzipped."""
-    with path.open("rb") as stream:
-        head = stream.read(_HEAD)
-    if head.startswith(b"\x1f\x8b"):
-        try:
-            head = zlib.decompressobj(wbits=31).decompress(head, _HEAD)
-        except zlib.error as error:
-            raise ValueError(
-                f"{path}: the gzip file is damaged ({error}); copy it once more"
-            ) from None
-    return head.removeprefix(codecs.BOM_UTF8)

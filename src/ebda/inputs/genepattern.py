@@ -11,7 +11,8 @@ from ebda.inputs.cells import numbers
 from ebda.inputs.dialect import Dialect, read_text
 from ebda.inputs.text import parse
 
-_VERSIONS = ("#1.2", "#1.3")
+# How many numbers there are in line 2.
+_VERSIONS = {"#1.2": 2, "#1.3": 4}
 
 
 def load(path: Path, how: Reading) -> Block:
@@ -67,7 +68,7 @@ def load(path: Path, how: Reading) -> Block:
 def _size(line: bytes, version: str, path: Path) -> tuple[int, int, int, int]:
     """Features, samples, annotations of features and of samples, from line 2."""
     cells = line.decode().split()
-    wanted = 2 if version == _VERSIONS[0] else 4
+    wanted = _VERSIONS[version]
     if len(cells) < wanted or not all(cell.isdigit() for cell in cells[:wanted]):
         raise ValueError(
             f"{path}: line 2 should have {wanted} numbers (features, samples"

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ebda.inputs.base import POLARS, Block, Format, Package, Reading, Sheet
+from ebda.inputs.base import POLARS, Block, Format, Reading, Sheet
 from ebda.listing import quoted
 
-PYARROW = Package("pyarrow", "parquet", "reading Parquet in blocks")
 # What pandas calls the index that it writes as a column.
 _INDEX = "__index_level_0__"
 
@@ -39,7 +38,6 @@ def load(path: Path, how: Reading) -> Sheet:
 
 def open_files(path: Path, how: Reading) -> Block:
     """Open a Parquet file, or a folder of them, without the columns to leave out."""
-    PYARROW.load()
     from ebda.data.disk import open_parquet
 
     left_out = [*how.drop, *([] if how.target is None else [how.target])]

@@ -102,7 +102,8 @@ def read(
         block = to_block(block, how, str(path))
     taken = labels_of(block, second, target, str(path))
     if block.samples is not None:
-        refuse_twice(block.samples, "sample", str(path))
+        way_out = "give each sample its own name"
+        refuse_twice(block.samples, str(path), "sample name", way_out)
     table = _prepared(Table.of(block, str(path), found.name), how, duplicates)
     if taken is not None:
         table = with_labels(table, taken)
@@ -157,8 +158,5 @@ def _transformed(
     if hint:
         notes.append(f"hint: {hint}")
     return replace(
-        table,
-        X=X,
-        transformation=", ".join(done) or "none",
-        notes=tuple(notes),
+        table, X=X, transformation=", ".join(done) or "none", notes=tuple(notes)
     )

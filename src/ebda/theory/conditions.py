@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
+from ebda.theory.covariances import vector
 from ebda.theory.quadrature import Estimate, panel_rule, switch_points
 from ebda.typing import FloatArray
 
@@ -105,7 +106,10 @@ def check_conditions(
         zero, _ = switch_points(eta_hat, np.concatenate([-half[::-1], [0.0], half]))
         threshold = _threshold(eta_hat, zero)
         return Conditions(threshold, _fourth_moment(eta_hat, zero, df))
-    values, estimates = _paired(z, eta_hat)
+    if z is None:
+        raise ValueError("z must be given if eta_hat is an array")
+    values = vector("z", z)
+    estimates = vector("eta_hat", eta_hat, values.size)
     size, nonzero = np.abs(values), estimates != 0
     first = size[nonzero].min(initial=np.inf)
     threshold = float(size[size < first].max(initial=0.0))
@@ -139,23 +143,6 @@ def _fourth_moment(eta_hat: Estimate, jumps: FloatArray, df: float | None) -> fl
     if ratio > 1 - 1e-6:
         return float("inf")
     return float(terms.sum()) + last * ratio / (1 - ratio)
-
-
-def _paired(
-    z: npt.ArrayLike | None, eta_hat: npt.ArrayLike
-) -> tuple[FloatArray, FloatArray]:
-    if z is None:
-        raise ValueError("z must be given if eta_hat is an array")
-    values = np.asarray(z, dtype=np.float64)
-    estimates = np.asarray(eta_hat, dtype=np.float64)
-    if values.ndim != 1 or values.shape != estimates.shape or values.size == 0:
-        raise ValueError(
-            "eta_hat and z must be vectors of equal length; "
-            f"got shapes {estimates.shape} and {values.shape}"
-        )
-    if not (np.isfinite(values).all() and np.isfinite(estimates).all()):
-        raise ValueError("eta_hat and z must be finite")
-    return values, estimates
 
 
 def _interpolated(z: FloatArray, estimates: FloatArray) -> Estimate:

@@ -317,3 +317,14 @@ def _per_feature(name: str, values: FloatArray, p: int) -> FloatArray:
             else f"{name} must be a number or a vector, got shape {values.shape}"
         )
     return np.broadcast_to(values, (p,))
+
+
+def vector(name: str, values: npt.ArrayLike, size: int | None = None) -> FloatArray:
+    """Finite numbers, as many as there are features if that is known."""
+    result = np.asarray(values, dtype=np.float64)
+    if result.ndim != 1 or result.size == 0 or result.size != (size or result.size):
+        wanted = "a vector" if size is None else f"a vector of {size} features"
+        raise ValueError(f"{name} must be {wanted}, got shape {result.shape}")
+    if not np.isfinite(result).all():
+        raise ValueError(f"{name} must be finite")
+    return result
