@@ -251,7 +251,7 @@ def test_the_guess_by_shape_and_the_word_of_the_user(tmp_path: Path) -> None:
         (
             "id,a,b\ns,1,inf\nt,3,4\n",
             {},
-            "1 value is infinite, the first in sample 's'",
+            "1 of 4 values is infinite: sample 's', feature 'b'",
         ),
         ("id,a,typ\ns,1,u\nt,3,v\n", {"target": "type"}, "did you mean 'typ'?"),
         ("id,a,Type\ns,1,u\nt,3,v\n", {"target": "type"}, "did you mean 'Type'?"),

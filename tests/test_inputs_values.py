@@ -22,7 +22,7 @@ from ebda.inputs.values import (
     hint_about_log,
     log_transform,
     medians,
-    refuse_infinite,
+    refuse,
 )
 
 DATA = Path(__file__).parent / "data"
@@ -87,7 +87,7 @@ def test_labels_that_do_not_fit(
 
 
 def test_labels_come_from_tables_only(data: Path) -> None:
-    with pytest.raises(ValueError, match="not from GCT"):
+    with pytest.raises(ValueError, match="not GCT: CSV or TSV"):
         read(data, labels=DATA / "genepattern.gct")
 
 
@@ -164,9 +164,9 @@ def test_the_logarithm_keeps_zero_and_sign(kind: Any) -> None:
 def test_infinite_values_and_constant_features(kind: Any) -> None:
     X = np.array([[1.0, 0.0, 3.0], [1.0, 0.0, np.inf]])
     with pytest.raises(ValueError, match="sample 't', feature 'c'"):
-        refuse_infinite(kind(X), "st", "abc", "f")
+        refuse(kind(X), "infinite", "st", "abc", "f", "correct it")
     X[1, 2] = 4.0
-    refuse_infinite(kind(X), "st", "abc", "f")
+    refuse(kind(X), "infinite", "st", "abc", "f", "correct it")
     assert constant_features(kind(X)) == 2
 
 

@@ -103,9 +103,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _read(path: Path) -> Sheet:
-    sheet = load_table(path, find_format(path))
-    if sheet is None:
-        raise ValueError(f"{path}: denoise takes a table: {names_of('is_table')}")
+    sheet = load_table(path, find_format(path), "denoise takes a table")
     twice = [name for name, n in Counter(sheet.names).items() if n > 1]
     if twice:
         raise ValueError(f"{path}: more than one column is named {quoted(twice)}")

@@ -91,10 +91,8 @@ def _orient(
 
 
 def _names(arrays: Mapping[str, Any], known: tuple[str, ...], n: int) -> Names | None:
-    for name in known:
-        if name in arrays and np.shape(arrays[name]) == (n,):
-            return np.asarray(arrays[name]).astype(np.str_)
-    return None
+    fitting = [name for name in known if np.shape(arrays.get(name, 0)) == (n,)]
+    return np.asarray(arrays[fitting[0]]).astype(np.str_) if fitting else None
 
 
 def load_archive(path: Path, how: Reading) -> Block:

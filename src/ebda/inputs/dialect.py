@@ -139,16 +139,12 @@ def find_dialect(data: bytes, path: Path) -> Dialect:
 def _after_comments(data: bytes) -> int:
     """Where the lines that begin with # end, unless the last of them is the header."""
     start = 0
-    while data[start : start + 1] == b"#":
-        end = data.find(b"\n", start)
-        if end < 0:
+    while data.startswith(b"#", start) and (end := data.find(b"\n", start) + 1):
+        below = data[end : data.find(b"\n", end) + 1 or None]
+        cells = [data[start:end].count(s) for s in b",\t;"]
+        if any(cells) and cells == [below.count(s) for s in b",\t;"]:
             break
-        here = data[start:end]
-        next_line = data[end + 1 : (data.find(b"\n", end + 1) + 1 or len(data) + 1) - 1]
-        cells = [here.count(s) for s in (b",", b"\t", b";")]
-        if any(cells) and cells == [next_line.count(s) for s in (b",", b"\t", b";")]:
-            break
-        start = end + 1
+        start = end
     return start
 
 

@@ -113,10 +113,10 @@ def load(path: Path, found: Format, how: Reading) -> Block | Sheet:
         ) from error
 
 
-def load_table(path: Path, found: Format) -> Sheet | None:
-    """A file as a sheet; None where its format does not hold one."""
+def load_table(path: Path, found: Format, what: str) -> Sheet:
+    """Read a file of which columns are taken; the error says what takes them."""
     if not found.is_table:
-        return None
+        raise ValueError(f"{path}: {what}, not {found.name}: {names_of('is_table')}")
     sheet = load(path, found, Reading())
     assert isinstance(sheet, Sheet)
     return sheet

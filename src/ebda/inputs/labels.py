@@ -139,12 +139,9 @@ def load_labels(path: Path) -> LabelFile:
     found = find_format(path)
     if found.labels is not None:
         return LabelFile(path, ["class"], [found.labels(path)], by_order=True)
-    sheet = load_table(path, found)
-    if sheet is None:
-        raise ValueError(
-            f"{path}: labels are read from a table, not from {found.name}: give "
-            f"{names_of('is_table')}, or {names_of('labels')}"
-        )
+    sheet = load_table(
+        path, found, f"labels are in {names_of('labels')}, or in a table"
+    )
     columns = [sheet.column(j) for j in range(len(sheet.names))]
     stripped = [[c.strip() if c else c for c in column] for column in columns]
     return LabelFile(path, sheet.names, stripped)

@@ -133,7 +133,8 @@ def _transformed(
     table: Table, impute: str | None, log: bool, keep_missing: bool
 ) -> Table:
     X, names = table.X, (table.sample_names, table.feature_names)
-    values.refuse_infinite(X, *names, table.source)
+    way_out = "was a logarithm of zero taken? Correct or remove them"
+    values.refuse(X, "infinite", *names, table.source, way_out)
     notes, done = list(table.notes), []
     hint = values.hint_about_log(X, log)
     if log:
@@ -142,7 +143,7 @@ def _transformed(
     rows, columns = values.cells_where(X)
     if impute is None and not keep_missing:
         way_out = "correct them, or fill in the median of the feature: --impute median"
-        values.refuse_missing(X, *names, table.source, way_out)
+        values.refuse(X, "missing", *names, table.source, way_out)
     elif impute is not None and len(rows):
         which = np.unique(columns)
         medians = np.full(table.n_features, np.nan)

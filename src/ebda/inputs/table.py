@@ -13,8 +13,6 @@ from scipy import sparse
 from ebda.inputs.base import Block, Names
 from ebda.listing import counted, listed, quoted
 
-_PLACES = {"rows": "in rows", "columns": "in columns"}
-
 
 @dataclass(frozen=True, eq=False)
 class Table:
@@ -111,7 +109,7 @@ class Table:
         kind = "sparse, " if sparse.issparse(self.X) else ""
         lines = [
             f"{self.source} ({kind}{self.format})",
-            f"  samples         {self.n_samples}, {_PLACES[self.orientation]}: "
+            f"  samples         {self.n_samples}, in {self.orientation}: "
             f"{self.evidence}",
             f"  features        {self.n_features}: "
             f"{quoted(self.feature_names.tolist())}",

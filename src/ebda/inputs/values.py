@@ -58,35 +58,23 @@ def cells_where(X: Any, test: Any = np.isnan) -> tuple[IntArray, IntArray]:
     return rows, columns
 
 
-def refuse_infinite(X: Any, samples: Any, features: Any, source: str) -> None:
-    """Refuse infinite values: how many there are, and the first of them."""
-    rows, columns = cells_where(X, np.isinf)
-    if not len(rows):
-        return
-    raise ValueError(
-        f"{source}: {counted(len(rows), 'value', 'are')} infinite, the first in "
-        f"{_place(rows[0], columns[0], samples, features)}; was a logarithm of zero "
-        "taken? Correct or remove them"
-    )
-
-
-def refuse_missing(
-    X: Any, samples: Any, features: Any, source: str, way_out: str
+def refuse(
+    X: Any, kind: str, samples: Any, features: Any, source: str, way_out: str
 ) -> None:
-    """Refuse missing values: how many there are, and the first of them."""
-    rows, columns = cells_where(X)
+    """Refuse missing or infinite values: how many there are, and the first of them."""
+    rows, columns = cells_where(X, {"missing": np.isnan, "infinite": np.isinf}[kind])
     if not len(rows):
         return
-    places = np.column_stack([rows, columns])
-    first = listed(places, 3, lambda at: _place(at[0], at[1], samples, features), "; ")
+    first = listed(
+        np.column_stack([rows, columns]),
+        3,
+        lambda at: f"sample {str(samples[at[0]])!r}, feature {str(features[at[1]])!r}",
+        "; ",
+    )
     raise ValueError(
         f"{source}: {len(rows)} of {X.shape[0] * X.shape[1]} values "
-        f"{'is' if len(rows) == 1 else 'are'} missing: {first}; {way_out}"
+        f"{'is' if len(rows) == 1 else 'are'} {kind}: {first}; {way_out}"
     )
-
-
-def _place(i: int, j: int, samples: Any, features: Any) -> str:
-    return f"sample {str(samples[i])!r}, feature {str(features[j])!r}"
 
 
 def medians(X: Any, columns: IntArray, features: Any, source: str) -> FloatArray:
@@ -95,7 +83,7 @@ def medians(X: Any, columns: IntArray, features: Any, source: str) -> FloatArray
     by_column = sparse.csc_array(X) if sparse.issparse(X) else X
     for k, j in enumerate(columns):
         column = by_column[:, [j]]
-        cells = column.toarray() if sparse.issparse(column) else column
+        cells = column.toarray() if sparse.issparse(X) else column
         there = cells[~np.isnan(cells)]
         found[k] = np.median(there) if there.size else np.nan
     empty = columns[np.isnan(found)]
@@ -155,8 +143,6 @@ def hint_about_log(X: Any, log: bool) -> str | None:
 
 def constant_features(X: Any) -> int:
     """Number of features with the same value in all samples."""
-    if sparse.issparse(X):
-        low, high = X.min(axis=0).toarray().ravel(), X.max(axis=0).toarray().ravel()
-    else:
-        low, high = X.min(axis=0), X.max(axis=0)
+    ends = X.min(axis=0), X.max(axis=0)
+    low, high = (e.toarray() if sparse.issparse(X) else e for e in ends)
     return int(np.count_nonzero(low == high))
