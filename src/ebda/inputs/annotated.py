@@ -12,10 +12,21 @@ from ebda.inputs.base import Block, Format, Package, Reading
 from ebda.listing import quoted
 
 ANNDATA = Package("anndata", "anndata", "reading AnnData files")
+H5PY = Package("h5py", "anndata", "reading AnnData files")
 
 
 def load(path: Path, how: Reading) -> Block:
     """Read an ``.h5ad`` file: X or a layer, with the columns of obs at its margin."""
+    h5py = H5PY.load()
+    found: list[int] = []
+
+    def measure(name: str, part: Any) -> None:
+        if isinstance(part, h5py.Dataset):
+            found.append(part.size * part.dtype.itemsize)
+
+    with h5py.File(path) as file:
+        file.visititems(measure)
+    how.refuse_large(sum(found), path)
     return _to_block(_read("read_h5ad", path), path, how.layer)
 
 
@@ -51,8 +62,15 @@ def _values(adata: Any, path: Path, layer: str | None) -> Any:
 
 
 def _to_block(adata: Any, path: Path, layer: str | None) -> Block:
+    values = _values(adata, path, layer)
+    wanted = len(adata.obs_names), len(adata.var_names)
+    if tuple(values.shape) != wanted:
+        raise ValueError(
+            f"{path}: the values have the shape {tuple(values.shape)}, and obs and var "
+            f"{wanted}; the file is damaged"
+        )
     return Block(
-        _values(adata, path, layer),
+        values,
         np.asarray(adata.obs_names).astype(np.str_),
         np.asarray(adata.var_names).astype(np.str_),
         {str(name): adata.obs[name].astype(object).tolist() for name in adata.obs},

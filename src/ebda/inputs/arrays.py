@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -101,6 +102,8 @@ def load_archive(path: Path, how: Reading) -> Block:
     Pickled objects in it are refused.
     """
     # The stream is ours to close: np.load forgets it where the archive is damaged.
+    with zipfile.ZipFile(path) as packed:
+        how.refuse_large(sum(member.file_size for member in packed.infolist()), path)
     with path.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
         if set(archive.files) >= _SPARSE_KEYS:
             return to_block({"X": sparse.load_npz(path)}, str(path), how.orient)

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ebda.registry import Entry
+from ebda.sizes import sizes
 
 Names = npt.NDArray[np.str_]
 # A margin of a block: one entry per sample, None where there is none.
@@ -81,6 +82,11 @@ class Reading:
         Names of the features that are wanted.
     samples : collection of str
         Names of samples, from a file of labels.
+    decimal : {"point", "comma"}, optional
+        The decimal sign of text; None where the cells have to tell.
+    max_memory : int, optional
+        Bytes that the content may take up; by default `sizes.unpacked_bytes`, or
+        `sizes.unpacked_ratio` times as much as the file has.
     """
 
     orient: str = "auto"
@@ -89,6 +95,31 @@ class Reading:
     drop: Collection[str] = ()
     features: Collection[str] | None = None
     samples: Collection[str] = ()
+    decimal: str | None = None
+    max_memory: int | None = None
+
+    def limit(self, path: Path) -> int:
+        """Bytes that the content of a file may take up."""
+        if self.max_memory is not None:
+            return self.max_memory
+        size = sum(part.stat().st_size for part in files_of(path))
+        return max(sizes.unpacked_bytes, sizes.unpacked_ratio * size)
+
+    def refuse_large(self, n_bytes: int, path: Path) -> None:
+        """Refuse content that takes up far more memory than its file."""
+        if n_bytes > self.limit(path):
+            raise ValueError(
+                f"{path} takes up more than {self.limit(path) / 1e9:.3g} GB of memory, "
+                "far more than the file has; if that is right, allow for it with "
+                "--max-memory GB"
+            )
+
+
+def files_of(path: Path) -> list[Path]:
+    """The files of a folder, or the file itself."""
+    if path.is_dir():
+        return sorted(part for part in path.rglob("*") if part.is_file())
+    return [path]
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,8 +134,9 @@ class Sheet:
         One column for each name; of text where the file is text.
     row_names : bool
         Whether the first column is known to hold names of rows.
-    decimal_comma : bool
-        Whether 1,5 is a number.
+    decimal : {"point", "comma"}, optional
+        The decimal sign, where the other one may stand between thousands; None where
+        there is no comma in a number.
     notes : tuple of str
         What is worth saying about the file.
     """
@@ -112,7 +144,7 @@ class Sheet:
     names: list[str]
     frame: Any
     row_names: bool = False
-    decimal_comma: bool = False
+    decimal: str | None = None
     notes: tuple[str, ...] = ()
 
     def column(self, place: int) -> list[str | None]:

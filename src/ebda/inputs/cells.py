@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,11 @@ _SPREADSHEET = ["#n/a", "#value!", "#div/0!", "#num!", "#ref!", "#name?"]
 MISSING = frozenset(["", *_WORDS, *_SPREADSHEET])
 # The same for labels; fewer, because "none" or "-" may well be a class.
 NO_LABEL = frozenset(["", "na", "n/a", "nan", "<na>", "null"])
+
+DECIMALS = ("point", "comma")
+# Numbers with a decimal point, and those with commas between thousands, for polars.
+_THOUSANDS = r"^\s*[-+]?[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]*)?\s*$"
+_POINT = r"^\s*[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?\s*$|" + _THOUSANDS
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +41,42 @@ class Cells:
     bad: dict[int, npt.NDArray[np.intp]]
 
 
-def numbers(frame: Any, decimal_comma: bool = False) -> Cells:
+def find_decimal(frame: Any, path: Path) -> str | None:
+    """The decimal sign of a table of text in which there are commas.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> find_decimal(pl.DataFrame({"a": ["1,5", "2"]}), Path("a.tsv"))
+    'comma'
+    >>> find_decimal(pl.DataFrame({"a": ["1,729", "2.5"]}), Path("a.tsv"))
+    'point'
+    >>> find_decimal(pl.DataFrame({"a": ["1,729", "2"]}), Path("a.tsv"))
+    Traceback (most recent call last):
+    ValueError: a.tsv: is '1,729' a number of thousands, or does it have a decimal \
+comma? Say so with --decimal point or --decimal comma
+    """
+    unclear, only = None, set()
+    for series in frame:
+        cells = series.filter(series.str.contains("[,.]"))
+        point = cells.str.contains(_POINT)
+        comma = cells.str.replace_many([",", "."], [".", ","]).str.contains(_POINT)
+        only |= {"point"} if (point & ~comma).any() else set()
+        only |= {"comma"} if (comma & ~point).any() else set()
+        both = cells.filter(point & comma & cells.str.contains(",", literal=True))
+        unclear = both.first() if unclear is None and len(both) else unclear
+    if only:
+        # A comma that does not fit a number with a point is found in its cell.
+        return "point" if "point" in only else "comma"
+    if unclear is None:
+        return None
+    raise ValueError(
+        f"{path}: is {unclear!r} a number of thousands, or does it have a decimal "
+        "comma? Say so with --decimal point or --decimal comma"
+    )
+
+
+def numbers(frame: Any, decimal: str | None = None) -> Cells:
     """Read the cells of a polars table as numbers.
 
     Examples
@@ -46,11 +87,20 @@ def numbers(frame: Any, decimal_comma: bool = False) -> Cells:
     [[1.5, 2.0], [nan, nan]]
     >>> cells.bad
     {1: array([1])}
+    >>> numbers(pl.DataFrame({"a": ["1.729,5", "2"]}), "comma").values.tolist()
+    [[1729.5], [2.0]]
     """
     pl = POLARS.load()
-    if decimal_comma:
+    if decimal is not None:
         text = pl.selectors.string()
-        frame = frame.with_columns(text.str.replace(",", ".", literal=True))
+        has_digits = text.str.contains("[0-9]")
+        if decimal == "comma":
+            turned = text.str.replace_many([",", "."], [".", ","])
+            frame = frame.with_columns(pl.when(has_digits).then(turned).otherwise(text))
+        whole = text.str.replace_all(",", "", literal=True)
+        frame = frame.with_columns(
+            pl.when(text.str.contains(_THOUSANDS)).then(whole).otherwise(text)
+        )
     parsed = frame.select(pl.all().cast(pl.Float64, strict=False))
     before = np.array(frame.null_count().row(0), dtype=np.intp)
     after = np.array(parsed.null_count().row(0), dtype=np.intp)

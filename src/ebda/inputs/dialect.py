@@ -1,4 +1,4 @@
-"""How a text file is written: encoding, separator, decimal sign, first line of data."""
+"""How a text file is written: encoding, separator, first line of data."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ import io
 import re
 import zlib
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any
+
+from ebda.inputs.base import Reading
 
 SEPARATORS = {
     ",": "commas",
@@ -20,11 +22,9 @@ SEPARATORS = {
     "|": "bars",
     " ": "blanks",
 }
-# How much of a file is looked at: bytes, lines, cells.
+# How much of a file is looked at: bytes, lines.
 _SAMPLE = 1 << 18
 _LINES = 20
-_CELLS = 5000
-_COMMA_NUMBER = re.compile(r"\s*[-+]?\d*,\d+([eE][-+]?\d+)?\s*")
 _POINT_NUMBER = re.compile(r"\s*[-+]?(\d+\.\d*|\.\d+)([eE][-+]?\d+)?\s*")
 
 
@@ -36,8 +36,6 @@ class Dialect:
     ----------
     separator : str
         Between two cells.
-    decimal_comma : bool
-        Whether 1,5 is a number.
     header : list of str
         Cells of the first line.
     start : int
@@ -49,7 +47,6 @@ class Dialect:
     """
 
     separator: str
-    decimal_comma: bool
     header: list[str]
     start: int
     width: int
@@ -69,9 +66,10 @@ def unpacked(path: Path, most: int = -1) -> bytes:
         ) from None
 
 
-def read_text(path: Path) -> tuple[bytes, tuple[str, ...]]:
+def read_text(path: Path, how: Reading) -> tuple[bytes, tuple[str, ...]]:
     """A text file as UTF-8 without a mark in front, and what was done to it."""
-    data = unpacked(path)
+    data = unpacked(path, how.limit(path) + 1)
+    how.refuse_large(len(data), path)
     notes: list[str] = []
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         data = data.decode("utf-16").encode()
@@ -88,13 +86,13 @@ def read_text(path: Path) -> tuple[bytes, tuple[str, ...]]:
 
 
 def find_dialect(data: bytes, path: Path) -> Dialect:
-    r"""Separator, decimal sign and header, from the beginning of a text.
+    r"""Separator and header, from the beginning of a text.
 
     Examples
     --------
     >>> found = find_dialect(b"gene;A;B\nx;1,5;2,0\n", Path("excel.csv"))
-    >>> found.separator, found.decimal_comma, found.header
-    (';', True, ['gene', 'A', 'B'])
+    >>> found.separator, found.header
+    (';', ['gene', 'A', 'B'])
 
     R's ``write.table`` gives the header one cell less than the other lines:
 
@@ -129,7 +127,6 @@ def find_dialect(data: bytes, path: Path) -> Dialect:
     above = sum(len(line.encode()) for line in islice(lines, n_lines))
     return Dialect(
         separator,
-        separator != "," and _has_decimal_comma(lines.read(), separator),
         header,
         start + above,
         len(first),
@@ -192,11 +189,3 @@ def _refuse_no_header(header: list[str], first: list[str], path: Path) -> None:
             f"{path}: the first line is numbers ({', '.join(header[:3])}, ...); "
             "put a line with the names of the columns above it"
         )
-
-
-def _has_decimal_comma(body: str, separator: str) -> bool:
-    """Whether cells look like 1,5 and none like 1.5."""
-    cells = list(islice(chain.from_iterable(cut(body, separator)), _CELLS))
-    if any(_POINT_NUMBER.fullmatch(cell) for cell in cells):
-        return False
-    return any(_COMMA_NUMBER.fullmatch(cell) for cell in cells)

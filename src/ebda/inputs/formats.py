@@ -7,7 +7,9 @@
 from __future__ import annotations
 
 import codecs
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 from ebda.inputs import (
     annotated,
@@ -37,6 +39,7 @@ FORMATS = Registry(
     libsvm.FORMAT,
     zarr_store.FORMAT,
 )
+T = TypeVar("T")
 _HEAD = 1 << 16
 # What is often given, cannot be read, and what to do instead.
 _OTHERS = {
@@ -93,19 +96,37 @@ def find_format(path: Path) -> Format:
 
 
 def load(path: Path, found: Format, how: Reading) -> Block | Sheet:
-    """Read a file into memory; the error names the file where its reader fails."""
+    """Read a file into memory."""
     if found.load is None:
         way_out = " in blocks only: --on-disk" if found.open else " for labels only"
         raise ValueError(f"{path}: {found.line} can be read{way_out}")
     for package in found.packages:
         package.load()
+    return _guarded(found.load, path, found, how)
+
+
+def open_blocks(path: Path, found: Format, how: Reading) -> Block:
+    """Open a file to be read in blocks."""
+    if found.open is None:
+        raise ValueError(
+            f"{path} cannot be read in blocks; what can is {names_of('open')}"
+        )
+    return _guarded(found.open, path, found, how)
+
+
+def _guarded(
+    reader: Callable[[Path, Reading], T], path: Path, found: Format, how: Reading
+) -> T:
+    """What a reader gives; the error names the file where it fails."""
     try:
-        return found.load(path, how)
-    except (ImportError, MemoryError):
+        return reader(path, how)
+    except ImportError:
         raise
+    except MemoryError:
+        raise ValueError(f"{path}: there is not enough memory to read it") from None
     except Exception as error:
         # Readers of other packages raise all kinds of errors on a damaged file.
-        words = str(error).strip().split("\n", 1)[0]
+        words = " ".join(str(error).strip().split("\n", 1)[0].split())
         if words.startswith(str(path)):
             raise ValueError(words) from None
         raise ValueError(
@@ -113,10 +134,12 @@ def load(path: Path, found: Format, how: Reading) -> Block | Sheet:
         ) from error
 
 
-def load_table(path: Path, found: Format, what: str) -> Sheet:
+def load_table(
+    path: Path, found: Format, what: str, decimal: str | None = None
+) -> Sheet:
     """Read a file of which columns are taken; the error says what takes them."""
     if not found.is_table:
         raise ValueError(f"{path}: {what}, not {found.name}: {names_of('is_table')}")
-    sheet = load(path, found, Reading())
+    sheet = load(path, found, Reading(decimal=decimal))
     assert isinstance(sheet, Sheet)
     return sheet

@@ -22,7 +22,7 @@ def load(path: Path, how: Reading) -> Block:
     features and the samples; in version 1.3 then a row for each annotation of samples,
     which may serve as labels.
     """
-    data, notes = read_text(path)
+    data, notes = read_text(path, how)
     lines = data.split(b"\n", 3)
     version = lines[0].strip().decode()
     if version not in _VERSIONS or len(lines) < 4:
@@ -39,14 +39,14 @@ def load(path: Path, how: Reading) -> Block:
         )
     start = sum(len(line) + 1 for line in lines[:3])
     # A quote in a description is a quote: GCT has no other use for them.
-    frame = parse(data, Dialect("\t", False, header, start, len(header), False), path)
+    frame = parse(data, Dialect("\t", header, start, len(header), False), path)
     if frame.height != above + n_features:
         raise ValueError(
             f"{path}: line 2 promises {n_features} features, and there are "
             f"{frame.height - above}; is the file cut off or edited?"
         )
     names = frame.to_series(0).to_list()
-    cells = numbers(frame[above:, 1 + before :])
+    cells = numbers(frame[above:, 1 + before :], how.decimal)
     for j, rows in cells.bad.items():
         i = int(rows[0])
         raise ValueError(
@@ -88,7 +88,7 @@ def read_labels(path: Path) -> list[str]:
     name in the second, whatever its number is. Where the numbers contradict that, the
     file is refused, because either may have been meant.
     """
-    text = read_text(path)[0].decode()
+    text = read_text(path, Reading())[0].decode()
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if len(lines) < 3 or not lines[1].startswith("#"):
         raise ValueError(

@@ -64,7 +64,7 @@ def make_grid(
     if columns:
         if not rows_wanted.all():
             frame = frame.filter(rows_wanted)
-        cells = numbers(frame, sheet.decimal_comma)
+        cells = numbers(frame, sheet.decimal)
     else:
         # A polars table without columns has no rows either.
         cells = Cells(np.empty((len(rows), 0)), {})

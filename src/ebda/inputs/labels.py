@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
@@ -21,6 +22,7 @@ from ebda.listing import counted, quoted
 # If there are more classes than this share of the samples, the labels are taken for
 # measurements or names.
 _MOST_CLASSES = 0.5
+_NUMBER = re.compile(r"[-+]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?")
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,7 +142,7 @@ def load_labels(path: Path) -> LabelFile:
     if found.labels is not None:
         return LabelFile(path, ["class"], [found.labels(path)], by_order=True)
     sheet = load_table(
-        path, found, f"labels are in {names_of('labels')}, or in a table"
+        path, found, f"labels are in {names_of('labels')}, or in a table", "point"
     )
     columns = [sheet.column(j) for j in range(len(sheet.names))]
     stripped = [[c.strip() if c else c for c in column] for column in columns]
@@ -200,7 +202,8 @@ def with_labels(table: Table, labels: Labels) -> Table:
 def as_classes(cells: Sequence[Any], source: str) -> npt.NDArray[Any]:
     """Labels as an array: of integers if all are whole numbers, else of text.
 
-    Numbers are compared by value: 1, "1" and 1.0 are the same class.
+    Numbers are compared by value: 1, "1" and 1.0 are the same class. What else Python
+    takes for numbers, such as 1_1 and 01, are labels like any other.
 
     Examples
     --------
@@ -208,12 +211,13 @@ def as_classes(cells: Sequence[Any], source: str) -> npt.NDArray[Any]:
     [1, 2, 1]
     >>> as_classes(["ALL", " AML", 1], "data.csv").tolist()
     ['ALL', 'AML', '1']
+    >>> as_classes(["1_1", "11"], "data.csv").tolist()
+    ['1_1', '11']
     """
     text = [str(cell).strip() for cell in cells]
-    try:
-        values = [float(cell) for cell in text]
-    except ValueError:
+    if not all(map(_NUMBER.fullmatch, text)):
         return np.array(text, dtype=np.str_)
+    values = [float(cell) for cell in text]
     if all(value.is_integer() and abs(value) < 2**53 for value in values):
         return np.array([int(value) for value in values], dtype=np.int64)
     different = len(set(values))

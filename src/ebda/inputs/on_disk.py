@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from ebda.inputs.base import Reading
-from ebda.inputs.formats import find_format, names_of
+from ebda.inputs.base import Reading, files_of
+from ebda.inputs.formats import find_format, open_blocks
 from ebda.inputs.labels import labelled, labels_of, load_labels, with_labels
 from ebda.inputs.table import Table
 from ebda.listing import quoted
@@ -25,15 +25,9 @@ class OnDisk(Table):
 
     def fingerprint(self) -> str:
         """A hash of size and time of the file, which is too large to be read for it."""
-        facts = [path.stat() for path in _files(Path(self.source))]
+        facts = [path.stat() for path in files_of(Path(self.source))]
         told = [(fact.st_size, fact.st_mtime_ns) for fact in facts]
         return hashlib.sha256(repr((self.source, told)).encode()).hexdigest()
-
-
-def _files(path: Path) -> list[Path]:
-    if path.is_dir():
-        return sorted(part for part in path.rglob("*") if part.is_file())
-    return [path]
 
 
 def is_large(path: Path) -> bool:
@@ -44,7 +38,7 @@ def is_large(path: Path) -> bool:
         free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):  # not known on this system
         return False
-    size = sum(part.stat().st_size for part in _files(path))
+    size = sum(part.stat().st_size for part in files_of(path))
     return 100 * size > sizes.on_disk_percent * free
 
 
@@ -72,14 +66,10 @@ def open_table(
         Columns of Parquet files that are not features.
     """
     found = find_format(path)
-    if found.open is None:
-        raise ValueError(
-            f"{path} cannot be read in blocks; what can is {names_of('open')}"
-        )
     second = None if labels is None else load_labels(labels)
     own = target if second is None else None
     how = Reading(layer=layer, target=own, drop=tuple(drop))
-    block = found.open(path, how)
+    block = open_blocks(path, found, how)
     table = OnDisk.of(block, str(path), found.name)
     taken = labels_of(block, second, target, str(path))
     if taken is None:

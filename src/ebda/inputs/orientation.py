@@ -144,7 +144,7 @@ def has_row_names(sheet: Sheet, how: Reading) -> bool:
         return False
     if _ID_NAME.fullmatch(re.sub(r"[^a-z]", "", name.lower())):
         return True
-    first = numbers(sheet.frame.select(sheet.frame.columns[0]), sheet.decimal_comma)
+    first = numbers(sheet.frame.select(sheet.frame.columns[0]), sheet.decimal)
     return len(first.bad.get(0, ())) > len(cells) / 2 or counts(first.values[:, 0])
 
 

@@ -16,6 +16,9 @@ _INDEX = "__index_level_0__"
 def load(path: Path, how: Reading) -> Sheet:
     """Read a Parquet file, with the index of pandas as names of rows."""
     pl = POLARS.load()
+    scan = pl.scan_parquet(path)
+    n_rows = scan.select(pl.len()).collect().item()
+    how.refuse_large(8 * n_rows * len(scan.collect_schema()), path)
     frame = pl.read_parquet(path)
     kinds = frame.schema.items()
     nested = [name for name, kind in kinds if kind.is_nested()]

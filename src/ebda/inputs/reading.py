@@ -12,6 +12,7 @@ import numpy as np
 from ebda.estimators.validation import one_of
 from ebda.inputs import values
 from ebda.inputs.base import Reading, Sheet
+from ebda.inputs.cells import DECIMALS
 from ebda.inputs.formats import find_format, load
 from ebda.inputs.grid import among
 from ebda.inputs.labels import labels_of, load_labels, with_labels
@@ -34,6 +35,8 @@ def read(
     duplicates: str = "error",
     features: Sequence[str] | None = None,
     keep_missing: bool = False,
+    decimal: str | None = None,
+    max_memory: int | None = None,
 ) -> Table:
     r"""Read samples, features and labels from a file.
 
@@ -67,6 +70,12 @@ def read(
         out where that saves work.
     keep_missing : bool
         Whether missing values stay NaN, to be filled later.
+    decimal : {"point", "comma"}, optional
+        The decimal sign of text files; the other one may stand between thousands. None
+        finds out, and is an error where both would do.
+    max_memory : int, optional
+        Bytes that the content may take up; by default 1 GiB, or 20 times as much as
+        the file has.
 
     Returns
     -------
@@ -86,6 +95,8 @@ def read(
     one_of("duplicates", duplicates, DUPLICATES)
     if impute is not None:
         one_of("impute", impute, values.IMPUTATIONS)
+    if decimal is not None:
+        one_of("decimal", decimal, DECIMALS)
     path = Path(path)
     second = None if labels is None else load_labels(Path(labels))
     how = Reading(
@@ -95,11 +106,15 @@ def read(
         frozenset(drop),
         None if features is None else frozenset(features),
         () if second is None else second.samples(),
+        decimal,
+        max_memory,
     )
     found = find_format(path)
     block = load(path, found, how)
     if isinstance(block, Sheet):
         block = to_block(block, how, str(path))
+    # Names that are not there are made, 64 bytes each.
+    how.refuse_large(64 * sum(block.values.shape), path)
     taken = labels_of(block, second, target, str(path))
     if block.samples is not None:
         way_out = "give each sample its own name"
@@ -112,7 +127,10 @@ def read(
 
 def _prepared(table: Table, how: Reading, duplicates: str) -> Table:
     """With unique names of features, and without the features to leave out."""
-    X, features = values.in_memory(table.X), table.feature_names
+    try:
+        X, features = values.in_memory(table.X), table.feature_names
+    except ValueError as error:
+        raise ValueError(f"{table.source}: {error}") from None
     if how.drop:
         keep = ~among(features.tolist(), how.drop)
         X, features = X[:, keep], features[keep]

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from scipy import sparse
 from scipy.stats import skew
 
+from ebda.data.structure import check_structure
 from ebda.listing import counted, listed, quoted
 from ebda.typing import FloatArray, IntArray
 
@@ -23,7 +24,10 @@ _LOOKED_AT = 1_000_000
 
 def in_memory(X: Any) -> Any:
     """An ndarray or a CSR array of floating point numbers; float32 stays what it is."""
+    check_structure(X)
     X = sparse.csr_array(X) if sparse.issparse(X) else np.asarray(X)
+    if sparse.issparse(X) and not X.has_canonical_format:
+        X.sum_duplicates()
     return X if X.dtype.kind == "f" and X.dtype.itemsize >= 4 else X.astype(np.float64)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -24,14 +23,15 @@ def load(path: Path, how: Reading) -> Block:
     """Read a Zarr store."""
     zarr = ZARR.load()
     store = zarr.open(str(path), mode="r")
-    if isinstance(store, zarr.Array):
+    single = isinstance(store, zarr.Array)
+    members = [store] if single else dict(store.members(max_depth=None)).values()
+    how.refuse_large(sum(getattr(member, "nbytes", 0) for member in members), path)
+    if single:
         return arrays.to_block({"X": np.asarray(store[...])}, str(path), how.orient)
     if store.attrs.get("encoding-type") == "anndata" or {"obs", "var"} <= set(store):
         return annotated.load_store(path, how)
-    members: dict[str, Any] = {
-        str(name): np.asarray(array[...]) for name, array in store.arrays()
-    }
-    return arrays.to_block(members, str(path), how.orient)
+    named = {str(name): np.asarray(array[...]) for name, array in store.arrays()}
+    return arrays.to_block(named, str(path), how.orient)
 
 
 def open_store(path: Path, how: Reading) -> Block:
