@@ -265,3 +265,23 @@ def test_only_the_warning_about_names_is_silenced() -> None:
         warnings.warn("X does not have valid feature names, but ...", stacklevel=1)
     with pytest.warns(UserWarning, match="other"), by_name():
         warnings.warn("other", stacklevel=1)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        ["1_1", "1_2", "11"],
+        ["01", "1", "001"],
+        ["1", "infinity", "nan "],
+        ["\u0661", "1", "2"],  # a digit of another script
+        ["1", "0x1", "1d0"],
+    ],
+)
+def test_labels_that_only_python_takes_for_numbers_stay_as_written(
+    tmp_path: Path, written: list[str]
+) -> None:
+    assert as_classes(written, "x").tolist() == [label.strip() for label in written]
+    lines = [f"s{i},{i * i},{label}" for i, label in enumerate(written[:2])]
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(["id,a,type", *lines]))
+    assert list(read(path, target="type").class_counts) == sorted(written[:2])

@@ -24,6 +24,7 @@ SEPARATORS = {
 }
 # How much of a file is looked at: bytes, lines.
 _SAMPLE = 1 << 18
+_PART = 1 << 20
 _LINES = 20
 _POINT_NUMBER = re.compile(r"\s*[-+]?(\d+\.\d*|\.\d+)([eE][-+]?\d+)?\s*")
 
@@ -53,17 +54,21 @@ class Dialect:
     quotes: bool = True
 
 
-def unpacked(path: Path, most: int = -1) -> bytes:
-    """A file, or its first bytes, unpacked where it is gzipped."""
+def unpacked(path: Path, most: int) -> bytes:
+    """So many first bytes of a file at most, unpacked where it is gzipped."""
+    parts: list[bytes] = []
     with path.open("rb") as stream:
         packed = stream.read(2) == b"\x1f\x8b"
     try:
         with gzip.open(path) if packed else path.open("rb") as stream:
-            return stream.read(most)
+            while most > 0 and (part := stream.read(min(most, _PART))):
+                parts.append(part)
+                most -= len(part)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise ValueError(
             f"{path}: the gzip file is damaged or cut off ({error}); copy it once more"
         ) from None
+    return b"".join(parts)
 
 
 def read_text(path: Path, how: Reading) -> tuple[bytes, tuple[str, ...]]:
