@@ -17,9 +17,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import anndata
+import h5py
 import numpy as np
+import pandas as pd
 import pytest
+import zarr
 from scipy import sparse
+
+from ebda import EBClassifier
+from ebda.inputs import read
+from ebda.inputs.on_disk import open_table
 
 N, P = 12, 7
 Y = np.array(["u", "v"] * (N // 2))
@@ -107,11 +115,6 @@ def change_group(group: Any, draw: random.Random, kind: str) -> None:
 
 def write_anndata(path: Path, draw: random.Random) -> None:
     """An ``.h5ad`` file or a Zarr store with a damaged X."""
-    import anndata
-    import h5py
-    import pandas as pd
-    import zarr
-
     kind = draw.choice(["csr", "csc"])
     X = getattr(sparse, f"{kind}_matrix")(VALUES)
     names = [f"s{i}" for i in range(N)]
@@ -126,16 +129,11 @@ def write_anndata(path: Path, draw: random.Random) -> None:
 
 
 def read_whole(path: Path) -> None:
-    from ebda.inputs import read
-
     table = read(path)
     assert table.X.toarray().shape == (len(table.sample_names), table.n_features)
 
 
 def fit_in_blocks(path: Path) -> None:
-    from ebda import EBClassifier
-    from ebda.inputs.on_disk import open_table
-
     table = open_table(path, "type")
     assert table.y is not None
     model = EBClassifier(covariance="diagonal", shrinkage="mean").fit(table.X, table.y)
@@ -184,6 +182,61 @@ def test_a_damaged_sparse_structure_never_ends_the_process(
     )
     assert done.returncode == 0, done.stderr[-2000:]
     assert int(done.stdout) > 30
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc", "bsr", "coo"])
+@pytest.mark.parametrize("index", [-1, N * P, 2**31 - 1])
+def test_a_damaged_matrix_is_refused_by_estimators(kind: str, index: int) -> None:
+    model = EBClassifier(covariance="diagonal", shrinkage="mean").fit(VALUES, Y)
+    X = sparse.csr_matrix(VALUES).asformat(kind)
+    (X.col if kind == "coo" else X.indices)[3] = index
+    for call in (lambda: EBClassifier().fit(X, Y), lambda: model.predict(X)):
+        with pytest.raises(ValueError, match="the sparse matrix is damaged: it has an"):
+            call()
+    if kind in ("csr", "csc"):
+        with pytest.raises(ValueError, match="the sparse matrix is damaged: it has an"):
+            EBClassifier().fit(anndata.AnnData(X), Y)
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "message"),
+    [
+        (1, 10**6, "do not ascend"),
+        (-1, 10**6, "pointers end at 1000000, beyond"),
+        (-1, -1, "do not ascend from 0"),
+        (0, 1, "do not ascend from 0"),
+    ],
+)
+def test_pointers_are_checked_even_where_nothing_is_stored(
+    place: int, value: int, message: str
+) -> None:
+    for X in (sparse.csr_array(VALUES), sparse.csr_array((N, P))):
+        X.indptr[place] = value
+        with pytest.raises(ValueError, match="damaged: its pointers"):
+            EBClassifier().fit(X, Y)
+    X = sparse.csr_array(VALUES)
+    X.indptr[place] = value
+    with pytest.raises(ValueError, match=message):
+        EBClassifier().fit(X, Y)
+
+
+def test_duplicate_and_unsorted_indices_of_a_file_are_put_in_order(
+    tmp_path: Path,
+) -> None:
+    X = sparse.csr_array(VALUES)
+    twice = np.repeat(X.indices, 2)
+    halves = np.repeat(X.data, 2) / 2
+    np.savez(
+        tmp_path / "a.npz",
+        format=b"csr",
+        data=halves[::-1],
+        indices=twice[::-1],
+        indptr=2 * X.nnz - 2 * X.indptr[::-1],
+        shape=np.array(X.shape),
+    )
+    found = read(tmp_path / "a.npz").X
+    assert found.has_canonical_format
+    np.testing.assert_array_equal(found.toarray(), VALUES[::-1])
 
 
 if __name__ == "__main__":
