@@ -18,15 +18,10 @@ H5PY = Package("h5py", "anndata", "reading AnnData files")
 def load(path: Path, how: Reading) -> Block:
     """Read an ``.h5ad`` file: X or a layer, with the columns of obs at its margin."""
     h5py = H5PY.load()
-    found: list[int] = []
-
-    def measure(name: str, part: Any) -> None:
-        if isinstance(part, h5py.Dataset):
-            found.append(part.size * part.dtype.itemsize)
-
+    parts: list[Any] = []
     with h5py.File(path) as file:
-        file.visititems(measure)
-    how.refuse_large(sum(found), path)
+        file.visititems(lambda _, part: parts.append(getattr(part, "nbytes", 0)))
+    how.refuse_large(sum(parts), path)
     return _to_block(_read("read_h5ad", path), path, how.layer)
 
 

@@ -20,6 +20,7 @@ MISSING = frozenset(["", *_WORDS, *_SPREADSHEET])
 NO_LABEL = frozenset(["", "na", "n/a", "nan", "<na>", "null"])
 
 DECIMALS = ("point", "comma")
+_TURNED = [",", "."], [".", ","]
 # Numbers with a decimal point, and those with commas between thousands, for polars.
 _THOUSANDS = r"^\s*[-+]?[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]*)?\s*$"
 _POINT = r"^\s*[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?\s*$|" + _THOUSANDS
@@ -56,23 +57,40 @@ def find_decimal(frame: Any, path: Path) -> str | None:
     ValueError: a.tsv: is '1,729' a number of thousands, or does it have a decimal \
 comma? Say so with --decimal point or --decimal comma
     """
-    unclear, only = None, set()
-    for series in frame:
-        cells = series.filter(series.str.contains("[,.]"))
-        point = cells.str.contains(_POINT)
-        comma = cells.str.replace_many([",", "."], [".", ","]).str.contains(_POINT)
-        only |= {"point"} if (point & ~comma).any() else set()
-        only |= {"comma"} if (comma & ~point).any() else set()
-        both = cells.filter(point & comma & cells.str.contains(",", literal=True))
-        unclear = both.first() if unclear is None and len(both) else unclear
-    if only:
-        # A comma that does not fit a number with a point is found in its cell.
-        return "point" if "point" in only else "comma"
-    if unclear is None:
+    cells = _in_one_column(frame)
+    cells = cells.filter(cells.str.contains("[,.]"))
+    point = cells.str.contains(_POINT)
+    comma = cells.str.replace_many(*_TURNED).str.contains(_POINT)
+    for decimal, only in (("point", point & ~comma), ("comma", comma & ~point)):
+        if only.any():
+            # A number with the other sign is found where it stands.
+            return decimal
+    unclear = cells.filter(point & cells.str.contains(",", literal=True))
+    if not len(unclear):
         return None
     raise ValueError(
-        f"{path}: is {unclear!r} a number of thousands, or does it have a decimal "
+        f"{path}: is {unclear[0]!r} a number of thousands, or does it have a decimal "
         "comma? Say so with --decimal point or --decimal comma"
+    )
+
+
+def _in_one_column(frame: Any) -> Any:
+    """The columns one below the other: for polars, many columns are slow."""
+    return POLARS.load().concat([series.alias("") for series in frame]).rechunk()
+
+
+def _with_points(frame: Any, decimal: str) -> Any:
+    """A table of text with decimal points, and nothing between thousands."""
+    pl = POLARS.load()
+    cells = _in_one_column(frame)
+    if decimal == "comma":
+        turned = cells.str.replace_many(*_TURNED)
+        cells = turned.zip_with(cells.str.contains("[0-9]"), cells)
+    whole = cells.str.replace_all(",", "", literal=True)
+    cells = whole.zip_with(cells.str.contains(_THOUSANDS), cells)
+    n = frame.height
+    return pl.DataFrame(
+        [cells.slice(j * n, n).alias(name) for j, name in enumerate(frame.columns)]
     )
 
 
@@ -92,15 +110,7 @@ def numbers(frame: Any, decimal: str | None = None) -> Cells:
     """
     pl = POLARS.load()
     if decimal is not None:
-        text = pl.selectors.string()
-        has_digits = text.str.contains("[0-9]")
-        if decimal == "comma":
-            turned = text.str.replace_many([",", "."], [".", ","])
-            frame = frame.with_columns(pl.when(has_digits).then(turned).otherwise(text))
-        whole = text.str.replace_all(",", "", literal=True)
-        frame = frame.with_columns(
-            pl.when(text.str.contains(_THOUSANDS)).then(whole).otherwise(text)
-        )
+        frame = _with_points(frame, decimal)
     parsed = frame.select(pl.all().cast(pl.Float64, strict=False))
     before = np.array(frame.null_count().row(0), dtype=np.intp)
     after = np.array(parsed.null_count().row(0), dtype=np.intp)
