@@ -364,3 +364,29 @@ def test_lines_on_a_terminal_without_tqdm(monkeypatch: pytest.MonkeyPatch) -> No
     assert list(progress.progress(iter("ab"), 2)) == ["a", "b"]
     assert terminal.getvalue().startswith("fold done (1 of 1, ")
     assert "2 of 2 done, 0 s left" in terminal.getvalue()
+
+
+def test_the_decimal_sign_is_asked_for_and_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.integers(1000, 9000, (12, 4))
+    path, model, out = (str(tmp_path / name) for name in ("t.tsv", "m.ebda", "o.csv"))
+    lines = ["\t".join(["id", "a", "b", "c", "d", "type"])]
+    for i, row in enumerate(X):
+        cells = [f"{value:,}" for value in row]
+        lines.append("\t".join([f"s{i}", *cells, "uv"[i % 2]]))
+    Path(path).write_text("\n".join(lines))
+    fit = ["fit", path, "--target", "type", "--cv", "0", "--model", model]
+    assert main(fit) == 1
+    assert "--decimal point or --decimal comma" in capsys.readouterr().err
+    means = {}
+    for decimal in ("point", "comma"):
+        assert main([*fit, "--decimal", decimal, "--test", path]) == 0
+        means[decimal] = ebda.load(model).moments_.means
+    np.testing.assert_allclose(means["point"], 1000 * means["comma"], rtol=1e-12)
+    assert main(["predict", model, path, "--out", out]) == 1
+    assert main(["predict", model, path, "--out", out, "--decimal", "comma"]) == 0
+    denoise = ["denoise", path, "--estimate", "a", "--out", out, "--quiet"]
+    assert main(denoise) == 1
+    assert main([*denoise, "--decimal", "point"]) == 0

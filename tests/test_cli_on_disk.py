@@ -126,7 +126,7 @@ def test_a_layer_of_anndata(folder: Path, tmp_path: Path) -> None:
         (("x.npy",), "say with --target"),
         (("x.h5ad",), "there are 'state', 'age'"),
         (("x.npy", "--target", "state"), "an array without columns; give --labels"),
-        (("x.h5ad", "--target", "stat"), "obs has no column 'stat'; there are 'state'"),
+        (("x.h5ad", "--target", "stat"), "nothing is named 'stat'"),
         (("x.h5ad", "--target", "state", "--layer", "no"), "there is no layer 'no'"),
         (
             ("y.csv", "--target", "state"),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import sys
 import tomllib
+import tracemalloc
 import zipfile
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import anndata
+import h5py
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -20,9 +23,10 @@ from scipy import sparse
 from sklearn.datasets import dump_svmlight_file
 
 import ebda
+from ebda import sizes
 from ebda.cli import main
 from ebda.inputs import read
-from ebda.inputs.base import Block, Format, Opened, Package, Reading
+from ebda.inputs.base import Block, Format, Package, Reading
 from ebda.inputs.formats import FORMATS, find_format
 from ebda.inputs.zarr_store import is_store
 
@@ -332,6 +336,133 @@ def test_each_format_can_do_something() -> None:
         assert form.line
 
 
+@pytest.mark.parametrize(
+    "text", ["1_1 1:0.5\n0 2:1\n", "1 1_0:0.5\n0 2:1\n", "1 1:1_0\n0 2:1\n"]
+)
+def test_libsvm_has_no_underscores_in_numbers(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "data.svm"
+    path.write_text(text)
+    with pytest.raises(ValueError, match="a number with an underscore"):
+        read(path)
+    path.write_text("1 1:0.5 # a_comment\n0 2:1\n")
+    assert read(path).n_features == 2
+
+
+# --- what a file may take up
+
+
+def test_a_large_index_of_libsvm_costs_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "data.svm"
+    path.write_text("1 1:0.5 20000000:3\n0 2:1 2147483646:1\n")
+    tracemalloc.start()
+    try:
+        table = read(path)
+        assert tracemalloc.get_traced_memory()[1] < 5e6
+    finally:
+        tracemalloc.stop()
+    assert table.feature_names.tolist() == ["1", "2", "20000000", "2147483646"]
+    np.testing.assert_array_equal(table.X.toarray(), [[0.5, 0, 3, 0], [0, 1, 0, 1]])
+
+
+def write_large_gz(path: Path) -> None:
+    path.write_bytes(gzip.compress(b"id,a,type\n" + b"s,0,u\n" * 200_000))
+
+
+def write_large_npz(path: Path) -> None:
+    np.savez_compressed(path, X=np.zeros((1000, 1000)))
+
+
+def write_large_sparse_npz(path: Path) -> None:
+    sparse.save_npz(path, sparse.coo_array(([1.0], ([0], [5])), (10**9, 10)))
+
+
+def write_large_parquet(path: Path) -> None:
+    pl.DataFrame({"a": np.zeros(10**6)}).write_parquet(path)
+
+
+def write_large_zarr(path: Path) -> None:
+    zarr.create_array(
+        str(path), shape=(10**5, 10**5), chunks=(10**4, 10**4), dtype="f8"
+    )
+
+
+def write_many_chunks(path: Path) -> None:
+    zarr.create_array(str(path), shape=(10**5, 10**5), chunks=(1, 1), dtype="i1")
+
+
+def write_large_h5ad(path: Path) -> None:
+    write_h5ad(path)
+    with h5py.File(path, "r+") as file:
+        file.create_dataset("uns/rest", (10**6, 10**6), "f8", chunks=(1000, 1000))
+
+
+@pytest.mark.parametrize(
+    ("name", "write"),
+    [
+        ("data.csv.gz", write_large_gz),
+        ("data.npz", write_large_npz),
+        ("sparse.npz", write_large_sparse_npz),
+        ("data.parquet", write_large_parquet),
+        ("data.zarr", write_large_zarr),
+        ("many.zarr", write_many_chunks),
+        ("data.h5ad", write_large_h5ad),
+    ],
+)
+def test_what_takes_up_far_more_than_its_file_is_refused(
+    tmp_path: Path, name: str, write: Callable[[Path], None]
+) -> None:
+    path = tmp_path / name
+    write(path)
+    tracemalloc.start()
+    try:
+        with (
+            sizes.override(unpacked_bytes=10**5),
+            pytest.raises(ValueError, match="--max-memory GB") as error,
+        ):
+            read(path)
+        assert tracemalloc.get_traced_memory()[1] < 2e7
+    finally:
+        tracemalloc.stop()
+    assert name in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_the_limit_can_be_lifted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "data.npz"
+    np.savez_compressed(path, X=np.zeros((100, 1000)), y=np.arange(100) % 2)
+    with sizes.override(unpacked_bytes=10**5):
+        assert read(path, max_memory=10**6).X.shape == (100, 1000)
+        assert main(["fit", str(path), "--cv", "0"]) == 1
+        assert "--max-memory" in capsys.readouterr().err
+        command = ["fit", str(path), "--cv", "0", "--max-memory", "0.01"]
+        assert main(command) == 1
+        assert "--max-memory" not in capsys.readouterr().err
+    # Whatever the file is, the word of the user counts.
+    with pytest.raises(ValueError, match="more than 1e-07 GB"):
+        read(DATA / "r_write_csv.csv", max_memory=100)
+    with pytest.raises(SystemExit):
+        main(["fit", str(path), "--max-memory", "0"])
+
+
+def test_an_h5ad_with_a_false_shape_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, model = tmp_path / "cells.h5ad", tmp_path / "m.ebda"
+    write_sparse_h5ad(path)
+    for shape in ([9, 8], [12, 5], [9, 4]):
+        with h5py.File(path, "r+") as file:
+            file["X"].attrs["shape"] = shape
+        for way in ([], ["--on-disk"]):
+            command = ["fit", str(path), "--target", "type", "--model", str(model)]
+            assert main([*command, *way]) == 1
+            said = capsys.readouterr().err
+            assert "cells.h5ad" in said
+            assert said.count("\n") == 1
+            assert not model.exists()
+
+
 # --- a format is one object: a toy
 
 
@@ -343,9 +474,8 @@ def load_toy(path: Path, how: Reading) -> Block:
     return Block(values, annotations={"class": labels}, default_target="class")
 
 
-def open_toy(path: Path, how: Reading) -> Opened:
-    block = load_toy(path, how)
-    return Opened(block.values, lambda name: list(block.annotations[name]))
+def open_toy(path: Path, how: Reading) -> Block:
+    return replace(load_toy(path, how), default_target=None)
 
 
 TOY = Format(

@@ -251,7 +251,7 @@ def test_the_guess_by_shape_and_the_word_of_the_user(tmp_path: Path) -> None:
         (
             "id,a,b\ns,1,inf\nt,3,4\n",
             {},
-            "1 value is infinite, the first in sample 's'",
+            "1 of 4 values is infinite: sample 's', feature 'b'",
         ),
         ("id,a,typ\ns,1,u\nt,3,v\n", {"target": "type"}, "did you mean 'typ'?"),
         ("id,a,Type\ns,1,u\nt,3,v\n", {"target": "type"}, "did you mean 'Type'?"),
@@ -333,3 +333,98 @@ def test_polars_missing_is_said_with_its_extra(
     monkeypatch.setitem(sys.modules, "polars", None)
     with pytest.raises(ImportError, match=r"pip install 'ebda\[cli\]'"):
         read(write(tmp_path / "t.csv", "id,a\ns,1\n"))
+
+
+# --- decimal signs
+
+
+def table_of(*cells: str, separator: str = "\t") -> str:
+    lines = [f"s{i}{separator}{cell}{separator}u" for i, cell in enumerate(cells)]
+    return "\n".join([separator.join(["id", "a", "type"]), *lines]) + "\n"
+
+
+@pytest.mark.parametrize("separator", ["\t", ";", "|"])
+def test_a_comma_that_may_be_either_sign_is_asked_about(
+    tmp_path: Path, separator: str
+) -> None:
+    path = write(tmp_path / "t.txt", table_of("1,729", "2,500", separator=separator))
+    with pytest.raises(
+        ValueError, match=r"t\.txt: is '1,729' a number of thou"
+    ) as error:
+        read(path, target="type")
+    assert "--decimal point or --decimal comma" in str(error.value)
+    assert "\n" not in str(error.value)
+    for decimal, expected in (("point", [1729, 2500]), ("comma", [1.729, 2.5])):
+        table = read(path, target="type", decimal=decimal)
+        assert table.X[:, 0].tolist() == expected
+        assert f"decimal {decimal}s" in table.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("cells", "decimal", "expected"),
+    [
+        (["1,729", "2,5"], None, [1.729, 2.5]),
+        (["1,729", "0,123"], None, [1.729, 0.123]),  # thousands do not begin with 0
+        (["1,729", "1234,567"], None, [1.729, 1234.567]),
+        (["1,729", "1e-3", "-2,5e2"], None, [1.729, 0.001, -250]),
+        (["1.729", "2,5"], None, [1729, 2.5]),  # as Germans write
+        (["1.729.001,5", "3"], None, [1729001.5, 3]),
+        (["1,729", "2.5"], None, [1729, 2.5]),
+        (["1,729,001", "12"], None, [1729001, 12]),
+        (["-1,729.25", "+12"], None, [-1729.25, 12]),
+        (["1.729", "2.500"], None, [1.729, 2.5]),
+        (["1.729", "2.500"], "comma", [1729, 2500]),
+        (["1.729", "NA", "-", " 2,5 "], "comma", [1729, np.nan, np.nan, 2.5]),
+        (["1,729", "#N/A", ".", " 2.5 "], "point", [1729, np.nan, np.nan, 2.5]),
+    ],
+)
+def test_the_decimal_sign_is_what_all_cells_agree_on(
+    tmp_path: Path, cells: list[str], decimal: str | None, expected: list[float]
+) -> None:
+    path = write(tmp_path / "t.tsv", table_of(*cells))
+    table = read(path, target="type", keep_missing=True, decimal=decimal)
+    np.testing.assert_allclose(table.X[:, 0], expected, rtol=1e-15)
+
+
+def test_a_number_with_the_wrong_sign_is_named(tmp_path: Path) -> None:
+    text = "id\ta\tb\ttype\ns\t1.5\t2\tu\nt\t3\t5\tv\nu\t4\t5\tv\n"
+    path = write(tmp_path / "t.tsv", text)
+    with pytest.raises(ValueError, match=r"is not: '1\.5' in row 's', column 'a'"):
+        read(path, target="type", decimal="comma")
+    path = write(tmp_path / "t.csv", text.replace("\t", ",").replace("1.5", "1_000"))
+    with pytest.raises(ValueError, match="is not: '1_000' in row 's', column 'a'"):
+        read(path, target="type")
+    with pytest.raises(ValueError, match="decimal must be one of"):
+        read(path, target="type", decimal="dot")
+
+
+def test_quoted_numbers_of_comma_files_are_read_if_asked(tmp_path: Path) -> None:
+    text = 'id,a,type\ns,"1,729",u\nt,"2,5",v\nu,3,v\n'
+    path = write(tmp_path / "t.csv", text)
+    table = read(path, target="type", decimal="comma")
+    assert table.X[:, 0].tolist() == [1.729, 2.5, 3]
+
+
+def test_labels_of_a_second_file_ask_nothing(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.csv", "id,a\ns,1\nt,2\n")
+    labels = write(tmp_path / "l.tsv", "id\tsize\ttype\ns\t1,729\tu\nt\t2,500\tv\n")
+    assert read(path, "type", labels=labels).class_counts == {"u": 1, "v": 1}
+
+
+@pytest.mark.parametrize("orient", ["auto", "rows", "columns"])
+@pytest.mark.parametrize("features", [None, ["g0"], ["zz", "g0"], ["Name"]])
+def test_a_column_of_names_alone(
+    tmp_path: Path, orient: str, features: list[str] | None
+) -> None:
+    path = write(tmp_path / "t.csv", "Name\ng0\nzz")
+    with pytest.raises(ValueError, match=r"t\.csv: there is no (sample|feature)"):
+        read(path, orient=orient, features=features)
+
+
+def test_samples_in_rows_can_be_dropped_by_name(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.csv", "id,a,type\ns,1,u\nt,<4,v\nu,3,v\n")
+    table = read(path, target="type", drop=["t"])
+    assert table.X[:, 0].tolist() == [1, 3]
+    # Running numbers are no names.
+    path = write(tmp_path / "n.csv", "a,2,type\n4,1,u\n6,1,v\n")
+    assert read(path, target="type", drop=["2"]).X.tolist() == [[4], [6]]

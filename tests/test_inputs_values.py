@@ -16,13 +16,13 @@ from ebda.inputs.labels import align, as_classes
 from ebda.inputs.matching import by_name
 from ebda.inputs.names import number_duplicates
 from ebda.inputs.values import (
+    cells_where,
     constant_features,
     fill,
     hint_about_log,
     log_transform,
     medians,
-    missing_cells,
-    refuse_infinite,
+    refuse,
 )
 
 DATA = Path(__file__).parent / "data"
@@ -87,7 +87,7 @@ def test_labels_that_do_not_fit(
 
 
 def test_labels_come_from_tables_only(data: Path) -> None:
-    with pytest.raises(ValueError, match="not from GCT"):
+    with pytest.raises(ValueError, match="not GCT: CSV or TSV"):
         read(data, labels=DATA / "genepattern.gct")
 
 
@@ -143,7 +143,7 @@ def test_numbered_names_are_unique_and_first_ones_stay(names: list[str]) -> None
 @pytest.mark.parametrize("kind", KINDS)
 def test_missing_values_are_found_counted_and_filled(kind: Any) -> None:
     X = kind(np.array([[1.0, np.nan, 0.0], [4.0, 2.0, np.nan], [7.0, 9.0, 0.0]]))
-    rows, columns = missing_cells(X)
+    rows, columns = cells_where(X)
     assert sorted(zip(rows.tolist(), columns.tolist(), strict=True)) == [(0, 1), (1, 2)]
     found = medians(X, np.arange(3), "abc", "f")
     assert found.tolist() == [4.0, 5.5, 0.0]
@@ -164,9 +164,9 @@ def test_the_logarithm_keeps_zero_and_sign(kind: Any) -> None:
 def test_infinite_values_and_constant_features(kind: Any) -> None:
     X = np.array([[1.0, 0.0, 3.0], [1.0, 0.0, np.inf]])
     with pytest.raises(ValueError, match="sample 't', feature 'c'"):
-        refuse_infinite(kind(X), "st", "abc", "f")
+        refuse(kind(X), "infinite", "st", "abc", "f", "correct it")
     X[1, 2] = 4.0
-    refuse_infinite(kind(X), "st", "abc", "f")
+    refuse(kind(X), "infinite", "st", "abc", "f", "correct it")
     assert constant_features(kind(X)) == 2
 
 
@@ -265,3 +265,23 @@ def test_only_the_warning_about_names_is_silenced() -> None:
         warnings.warn("X does not have valid feature names, but ...", stacklevel=1)
     with pytest.warns(UserWarning, match="other"), by_name():
         warnings.warn("other", stacklevel=1)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        ["1_1", "1_2", "11"],
+        ["01", "1", "001"],
+        ["1", "infinity", "nan "],
+        ["\u0661", "1", "2"],  # a digit of another script
+        ["1", "0x1", "1d0"],
+    ],
+)
+def test_labels_that_only_python_takes_for_numbers_stay_as_written(
+    tmp_path: Path, written: list[str]
+) -> None:
+    assert as_classes(written, "x").tolist() == [label.strip() for label in written]
+    lines = [f"s{i},{i * i},{label}" for i, label in enumerate(written[:2])]
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(["id,a,type", *lines]))
+    assert list(read(path, target="type").class_counts) == sorted(written[:2])

@@ -433,7 +433,7 @@ def test_estimates_tell_what_their_function_does() -> None:
     [
         ((np.ones(2),), "z must be given if eta_hat is an array"),
         ((np.tanh, np.ones(2)), "must not be given if eta_hat is a function"),
-        ((np.ones(2), np.ones(3)), "equal length"),
+        ((np.ones(2), np.ones(3)), "eta_hat must be a vector of"),
         ((np.ones(2), [0.0, np.inf]), "must be finite"),
         ((np.tanh, None, -1.0), "df must be positive"),
         ((lambda z: np.full_like(z, np.nan),), "finite for every"),
@@ -463,7 +463,11 @@ def simulated_errors(
         mean2 = mean2 + d
         z = (mean2 - mean1) / scale
         posterior = prior.rescale(1 / scale).posterior(z)
-        eta = z if rule == "none" else shrinkage.SHRINKAGES[rule](z, posterior, 0.5)
+        eta = (
+            z
+            if rule == "none"
+            else shrinkage.SHRINKAGES[rule].estimate(z, posterior, 0.5)
+        )
         middle = -eta @ (mean1 + mean2) / 2
         errors[i] = theory.error_rate(eta, middle, np.zeros(p), d, 1.0)
     return errors
@@ -560,7 +564,7 @@ def test_expected_error_takes_effects_in_any_form() -> None:
         ({"n_features": 0}, "n_features must be"),
         ({"rule": "best"}, "rule must be one of"),
         ({"pi0": 1.5}, "pi0 must lie"),
-        ({"weights": [1.0, 2.0]}, "equal length"),
+        ({"weights": [1.0, 2.0]}, "vectors of one length"),
         ({"weights": [-1.0]}, "non-negative"),
         ({"effects": EFFECTS, "weights": [1.0]}, "is a prior"),
     ],

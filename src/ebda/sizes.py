@@ -88,6 +88,9 @@ class Sizes:
         Bytes that samples may take up between steps, with a local scheduler of Dask.
     least_cluster_bytes : int
         Bytes that they may take up on a cluster, however full its memory is.
+    unpacked_bytes, unpacked_ratio : int
+        Bytes that the content of a file may take up in memory, and how many times as
+        much as the file has; the larger counts. More may be the work of an attacker.
     on_disk_percent : int
         Files above this percentage of the free memory are read in blocks by ``ebda
         fit``.
@@ -125,6 +128,8 @@ class Sizes:
     piece_bytes: int = 1 << 24
     local_bytes: int = 1 << 28
     least_cluster_bytes: int = 1 << 26
+    unpacked_bytes: int = 1 << 30
+    unpacked_ratio: int = 20
     on_disk_percent: int = 50
 
 

@@ -15,8 +15,8 @@ from ebda.typing import IntArray
 class SampleClassifier(LinearClassifier):
     """A linear rule learned from a dense array in memory.
 
-    A subclass implements `_learn`, which sets the fitted attributes that are its own
-    and returns the rule, and may implement `_check_parameters`.
+    A subclass implements `_learn`, which checks the parameters, sets the fitted
+    attributes that are its own and returns the rule.
     """
 
     _accepts_sparse = False
@@ -37,14 +37,10 @@ class SampleClassifier(LinearClassifier):
             Fitted estimator.
         """
         with self._unchanged_on_error():
-            self._check_parameters()
             X, self.classes_, codes, moments = self._read(X, y)
             rule = self._learn(X, codes, moments)
             self.coef_, self.intercept_ = rule.coef, rule.intercept
         return self
-
-    def _check_parameters(self) -> None:
-        """Raise a ValueError for a parameter that is out of range."""
 
     def _learn(self, X: Any, codes: IntArray, moments: ClassMoments) -> LinearRule:
         """The rule, from checked samples, the codes of their classes and moments."""

@@ -66,13 +66,11 @@ class FAIR(SampleClassifier):
         self.max_features = max_features
         self.priors = priors
 
-    def _check_parameters(self) -> None:
+    def _learn(self, X: Any, codes: IntArray, moments: ClassMoments) -> LinearRule:
         if self.max_features is not None and self.max_features < 1:
             raise ValueError(
                 f"max_features must be at least 1, got {self.max_features!r}"
             )
-
-    def _learn(self, X: Any, codes: IntArray, moments: ClassMoments) -> LinearRule:
         prior = validation.class_prior(self.priors, moments.counts)
         contrasts = class_contrasts(moments, pooled(moments))
         order = np.argsort(-np.abs(contrasts.z[0]), kind="stable")

@@ -88,10 +88,8 @@ class LassoLogistic(SampleClassifier):
         self.tol = tol
         self.random_state = random_state
 
-    def _check_parameters(self) -> None:
-        validation.one_of("rule", self.rule, ["1se", "min"])
-
     def _learn(self, X: Any, codes: IntArray, moments: ClassMoments) -> LinearRule:
+        validation.one_of("rule", self.rule, ["1se", "min"])
         data = X.astype(np.float64)
         centre, scale = data.mean(axis=0), data.std(axis=0)
         varies = (moments.centred_squares > 0).any(axis=0)

@@ -11,7 +11,7 @@ from ebda.estimators import validation
 from ebda.estimators.linear_classifier import CLASS_PRIOR, linear_schema
 from ebda.moments.classwise import ClassMoments
 from ebda.moments.contrasts import contrast_weights
-from ebda.rule.linear_rule import LinearRule
+from ebda.rule.linear_rule import LinearRule, log_odds
 from ebda.storage.fields import COUNT
 from ebda.storage.objects import register
 from ebda.typing import IntArray
@@ -61,11 +61,8 @@ class PseudoInverseLDA(SampleClassifier):
         coef = (d @ axes[kept].T / singular[kept] ** 2) @ axes[kept]
         middle = (positive + negative) / 2
         at_middle = np.einsum("ck,ck->c", coef @ moments.means.T, middle)
-        log_prior = np.log(prior)
-        if len(prior) == 2:
-            log_prior = log_prior[1:] - log_prior[:1]
         self.rank_, self.class_prior_ = int(kept.sum()), prior
-        return LinearRule(coef, log_prior - at_middle)
+        return LinearRule(coef, log_odds(prior) - at_middle)
 
 
 register(linear_schema(PseudoInverseLDA, class_prior_=CLASS_PRIOR, rank_=COUNT))

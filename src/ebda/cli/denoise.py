@@ -42,6 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="COL",
         help="column of their standard errors (default: 1, as z-scores have)",
     )
+    shared.add_text(parser)
     shared.add_table(parser)
     parser.add_argument(
         "--level",
@@ -69,7 +70,7 @@ def run(options: argparse.Namespace) -> None:
     """Read, denoise, write."""
     write = writer_for(options.out)
     shared.check_writable("--out", options.out)
-    sheet = _read(options.file)
+    sheet = _read(options.file, options.decimal)
     x = _numbers(sheet, options.estimate, options.file)
     scale = np.ones_like(x)
     if options.se is not None:
@@ -102,10 +103,8 @@ def run(options: argparse.Namespace) -> None:
         print(_words(means, options), file=sys.stderr)
 
 
-def _read(path: Path) -> Sheet:
-    sheet = load_table(path, find_format(path))
-    if sheet is None:
-        raise ValueError(f"{path}: denoise takes a table: {names_of('is_table')}")
+def _read(path: Path, decimal: str | None) -> Sheet:
+    sheet = load_table(path, find_format(path), "denoise takes a table", decimal)
     twice = [name for name, n in Counter(sheet.names).items() if n > 1]
     if twice:
         raise ValueError(f"{path}: more than one column is named {quoted(twice)}")
@@ -119,7 +118,7 @@ def _numbers(sheet: Sheet, name: str, path: Path) -> FloatArray:
             f"{path}: there is no column {name!r}; there are {quoted(sheet.names, 8)}"
         )
     column = sheet.frame.columns[sheet.names.index(name)]
-    cells = numbers(sheet.frame.select(column), sheet.decimal_comma)
+    cells = numbers(sheet.frame.select(column), sheet.decimal)
     if cells.bad:
         row = int(cells.bad[0][0])
         raise ValueError(

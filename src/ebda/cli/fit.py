@@ -132,6 +132,8 @@ def _read(options: argparse.Namespace) -> Table:
             layer=options.layer,
             drop=options.drop,
             duplicates=options.duplicates,
+            decimal=options.decimal,
+            max_memory=options.max_memory,
         )
     whole = {
         "--log": options.log,
@@ -188,6 +190,8 @@ def _read_test(options: argparse.Namespace, table: Table) -> Table | None:
         duplicates=options.duplicates,
         features=table.feature_names.tolist(),
         keep_missing=True,
+        decimal=options.decimal,
+        max_memory=options.max_memory,
     )
     if found.y is None:
         raise ValueError(f"{options.test}: the test samples need labels")

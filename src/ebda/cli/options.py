@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ebda import files
+from ebda.inputs.cells import DECIMALS
 from ebda.inputs.formats import names_of
 from ebda.inputs.names import DUPLICATES
 from ebda.inputs.orientation import ORIENTATIONS
@@ -28,6 +29,14 @@ def add_data(parser: argparse.ArgumentParser) -> None:
         help="where the samples are: in rows, or in columns as expression tables have "
         "them (default: guessed, and reported)",
     )
+    add_text(parser)
+    parser.add_argument(
+        "--max-memory",
+        type=_gigabytes,
+        metavar="GB",
+        help="gigabytes that the content of a file may take up (default: 1, or 20 "
+        "times as much as the file has)",
+    )
     parser.add_argument(
         "--drop",
         action="append",
@@ -35,6 +44,23 @@ def add_data(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="a column, row or feature to leave out; may be given several times",
     )
+
+
+def add_text(parser: argparse.ArgumentParser) -> None:
+    """How numbers are written in text."""
+    parser.add_argument(
+        "--decimal",
+        choices=DECIMALS,
+        help="the decimal sign of text files; the other one may stand between "
+        "thousands (default: found out, and an error where both would do)",
+    )
+
+
+def _gigabytes(text: str) -> int:
+    number = float(text)
+    if not 0 < number < 1e9:
+        raise argparse.ArgumentTypeError(f"{text} is no number of gigabytes")
+    return int(number * 1e9)
 
 
 def add_labels(parser: argparse.ArgumentParser) -> None:

@@ -114,6 +114,8 @@ def read_for(
         drop=options.drop,
         features=names,
         keep_missing=True,
+        decimal=options.decimal,
+        max_memory=options.max_memory,
         **shared.remembered(data),
     )
     if names is None:

@@ -18,6 +18,7 @@ from ebda.data.disk.passes import BlockedData
 from ebda.data.disk.stores import ChunkedArray, MemoryMap, SparseOnDisk
 from ebda.data.memory import InMemory
 from ebda.data.protocols import Data
+from ebda.data.structure import check_structure
 from ebda.registry import Entry, Registry
 
 
@@ -61,6 +62,7 @@ def _open_anndata(X: Any) -> Data | None:
         return BlockedData(replace(data.source, names=names))  # type: ignore[type-var]
     if data is not None:
         return replace(data, names=names)  # type: ignore[type-var]
+    check_structure(values)
     return InMemory(values if sparse.issparse(values) else np.asarray(values), names)
 
 

@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 from importlib.resources import files
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils import Bunch
 
 
-def _read(name: str) -> dict[str, npt.NDArray[Any]]:
+def _bunch(name: str, about: str, **extra: str) -> Bunch:
     path = files("ebda.datasets") / "data" / f"{name}.npz"
     with path.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
-        return {key: archive[key] for key in archive.files}
-
-
-def _bunch(name: str, about: str, **extra: str) -> Bunch:
-    raw = _read(name)
+        raw = dict(archive)
     source = f"Source: {raw['source']}. Licence: {raw['licence']}."
     return Bunch(
         data=raw["X"],

@@ -22,6 +22,7 @@ from sklearn.base import (
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from ebda.data import Data, InMemory, as_data
+from ebda.data.structure import check_structure
 from ebda.estimators import validation
 from ebda.moments import ClassMoments, class_moments
 from ebda.selection.calibration import Calibration
@@ -45,6 +46,7 @@ class LinearClassifier(
 
     def _validate(self, X: Any, y: Any, reset: bool) -> tuple[Any, npt.NDArray[Any]]:
         validation.check_feature_names(X)
+        check_structure(X)
         if y is not None:
             validation.check_labels_present(y)
         # Finiteness is read off what X is summed to: no pass over X for it alone.
@@ -125,6 +127,7 @@ class LinearClassifier(
 
     def _validate_samples(self, X: Any) -> Any:
         validation.check_feature_names(X)
+        check_structure(X)
         return validate_data(
             self,
             X,

@@ -7,16 +7,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
-from ebda.inputs.base import Block, Format, Names, Opened, Package, Reading
+from ebda.inputs.base import Block, Format, Package, Reading
 from ebda.listing import quoted
 
 ANNDATA = Package("anndata", "anndata", "reading AnnData files")
+H5PY = Package("h5py", "anndata", "reading AnnData files")
 
 
 def load(path: Path, how: Reading) -> Block:
     """Read an ``.h5ad`` file: X or a layer, with the columns of obs at its margin."""
+    h5py = H5PY.load()
+    parts: list[Any] = []
+    with h5py.File(path) as file:
+        file.visititems(lambda _, part: parts.append(getattr(part, "nbytes", 0)))
+    how.refuse_large(sum(parts), path)
     return _to_block(_read("read_h5ad", path), path, how.layer)
 
 
@@ -25,21 +30,9 @@ def load_store(path: Path, how: Reading) -> Block:
     return _to_block(_read("read_zarr", path), path, how.layer)
 
 
-def open_h5ad(path: Path, how: Reading) -> Opened:
-    """Open an ``.h5ad`` file: X or a layer, with the columns of obs for labels."""
-    adata = _read("read_h5ad", path, backed="r")
-
-    def column(name: str) -> list[Any]:
-        if name not in adata.obs:
-            raise ValueError(
-                f"{path}: obs has no column {name!r}; there are "
-                f"{quoted(list(adata.obs), 6) or 'none'}"
-            )
-        cells: list[Any] = adata.obs[name].astype(object).tolist()
-        return cells
-
-    values = _values(adata, path, how.layer)
-    return Opened(values, column, *_names(adata), tuple(map(str, adata.obs)))
+def open_h5ad(path: Path, how: Reading) -> Block:
+    """Open an ``.h5ad`` file: X or a layer, with the columns of obs at its margin."""
+    return _to_block(_read("read_h5ad", path, backed="r"), path, how.layer)
 
 
 def _read(reader: str, path: Path, **options: Any) -> Any:
@@ -63,19 +56,18 @@ def _values(adata: Any, path: Path, layer: str | None) -> Any:
     return values
 
 
-def _names(adata: Any) -> tuple[Names, Names]:
-    """Of samples and features."""
-    return (
-        np.asarray(adata.obs_names).astype(np.str_),
-        np.asarray(adata.var_names).astype(np.str_),
-    )
-
-
 def _to_block(adata: Any, path: Path, layer: str | None) -> Block:
     values = _values(adata, path, layer)
+    wanted = len(adata.obs_names), len(adata.var_names)
+    if tuple(values.shape) != wanted:
+        raise ValueError(
+            f"{path}: the values have the shape {tuple(values.shape)}, and obs and var "
+            f"{wanted}; the file is damaged"
+        )
     return Block(
-        sparse.csr_array(values) if sparse.issparse(values) else np.asarray(values),
-        *_names(adata),
+        values,
+        np.asarray(adata.obs_names).astype(np.str_),
+        np.asarray(adata.var_names).astype(np.str_),
         {str(name): adata.obs[name].astype(object).tolist() for name in adata.obs},
         evidence="as AnnData has them",
         notes=() if layer is None else (f"values of the layer {layer!r}",),

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from ebda.inputs.base import Block, Format, Names, Opened, Reading
+from ebda.inputs.base import Block, Format, Names, Reading
 from ebda.listing import quoted
 
 VALUES = ("X", "x", "data", "values")
@@ -49,7 +50,7 @@ def to_block(arrays: Mapping[str, Any], source: str, orient: str) -> Block:
             f"{source}: there is no table of values named {' or '.join(VALUES)} with "
             f"two dimensions; it has {quoted(list(arrays), 6)}"
         )
-    values = np.asarray(arrays[key])
+    values = arrays[key]
     if values.dtype.kind not in "fiub":
         raise ValueError(f"{source}: {key!r} holds {values.dtype}, not numbers")
     target = _first(arrays, LABELS)
@@ -91,10 +92,8 @@ def _orient(
 
 
 def _names(arrays: Mapping[str, Any], known: tuple[str, ...], n: int) -> Names | None:
-    for name in known:
-        if name in arrays and np.shape(arrays[name]) == (n,):
-            return np.asarray(arrays[name]).astype(np.str_)
-    return None
+    fitting = [name for name in known if np.shape(arrays.get(name, 0)) == (n,)]
+    return np.asarray(arrays[fitting[0]]).astype(np.str_) if fitting else None
 
 
 def load_archive(path: Path, how: Reading) -> Block:
@@ -103,13 +102,11 @@ def load_archive(path: Path, how: Reading) -> Block:
     Pickled objects in it are refused.
     """
     # The stream is ours to close: np.load forgets it where the archive is damaged.
+    with zipfile.ZipFile(path) as packed:
+        how.refuse_large(sum(member.file_size for member in packed.infolist()), path)
     with path.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
         if set(archive.files) >= _SPARSE_KEYS:
-            values = sparse.csr_array(sparse.load_npz(path))
-            if how.orient == "columns":
-                values = sparse.csr_array(values.T)
-            where, evidence = _orient((0, 0), {}, None, how.orient)
-            return Block(values, orientation=where, evidence=evidence)
+            return to_block({"X": sparse.load_npz(path)}, str(path), how.orient)
         arrays = {}
         for key in archive.files:
             try:
@@ -123,18 +120,9 @@ def load_archive(path: Path, how: Reading) -> Block:
     return to_block(arrays, str(path), how.orient)
 
 
-def open_array(path: Path, how: Reading) -> Opened:
+def open_array(path: Path, how: Reading) -> Block:
     """Open an ``.npy`` file."""
-    return Opened(np.load(path, mmap_mode="r", allow_pickle=False), no_column(path))
-
-
-def no_column(path: Path) -> Callable[[str], list[Any]]:
-    """The columns of labels of an array: there are none."""
-
-    def column(name: str) -> list[Any]:
-        raise ValueError(f"{path} is an array without columns; give --labels FILE")
-
-    return column
+    return Block(np.load(path, mmap_mode="r", allow_pickle=False))
 
 
 ARCHIVE = Format(

@@ -1,14 +1,14 @@
 """What a format of files is, and what its readers return.
 
 A *sheet* is a table as it stands in a text or Parquet file; which way round it is has
-still to be found out. A *block* has samples in rows, in memory; a file that was
-*opened* has them too, and stays on disk. One job turns a sheet into a block
-(:mod:`ebda.inputs.orientation`); everything after it sees blocks only.
+still to be found out. A *block* has samples in rows, in memory or on disk. One job
+turns a sheet into a block (:mod:`ebda.inputs.orientation`); everything after it sees
+blocks only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ebda.registry import Entry
+from ebda.sizes import sizes
 
 Names = npt.NDArray[np.str_]
 # A margin of a block: one entry per sample, None where there is none.
@@ -65,7 +66,7 @@ POLARS = Package("polars", "cli", "reading and writing tables")
 
 @dataclass(frozen=True)
 class Reading:
-    """What readers may need to know besides the path.
+    """What is known about a file before it is read.
 
     Parameters
     ----------
@@ -74,15 +75,51 @@ class Reading:
     layer : str, optional
         Of AnnData, instead of X.
     target : str, optional
-        Column of the labels.
+        Column or row of the labels.
     drop : collection of str
-        Columns to leave out.
+        Columns or rows to leave out.
+    features : collection of str, optional
+        Names of the features that are wanted.
+    samples : collection of str
+        Names of samples, from a file of labels.
+    decimal : {"point", "comma"}, optional
+        The decimal sign of text; None where the cells have to tell.
+    max_memory : int, optional
+        Bytes that the content may take up; by default `sizes.unpacked_bytes`, or
+        `sizes.unpacked_ratio` times as much as the file has.
     """
 
     orient: str = "auto"
     layer: str | None = None
     target: str | None = None
     drop: Collection[str] = ()
+    features: Collection[str] | None = None
+    samples: Collection[str] = ()
+    decimal: str | None = None
+    max_memory: int | None = None
+
+    def limit(self, path: Path) -> int:
+        """Bytes that the content of a file may take up."""
+        if self.max_memory is not None:
+            return self.max_memory
+        size = sum(part.stat().st_size for part in files_of(path))
+        return max(sizes.unpacked_bytes, sizes.unpacked_ratio * size)
+
+    def refuse_large(self, n_bytes: int, path: Path) -> None:
+        """Refuse content that takes up far more memory than its file."""
+        if n_bytes > self.limit(path):
+            raise ValueError(
+                f"{path} takes up more than {self.limit(path) / 1e9:.3g} GB of memory, "
+                "far more than the file has; if that is right, allow for it with "
+                "--max-memory GB"
+            )
+
+
+def files_of(path: Path) -> list[Path]:
+    """The files of a folder, or the file itself."""
+    if path.is_dir():
+        return sorted(part for part in path.rglob("*") if part.is_file())
+    return [path]
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,8 +134,9 @@ class Sheet:
         One column for each name; of text where the file is text.
     row_names : bool
         Whether the first column is known to hold names of rows.
-    decimal_comma : bool
-        Whether 1,5 is a number.
+    decimal : {"point", "comma"}, optional
+        The decimal sign, where the other one may stand between thousands; None where
+        there is no comma in a number.
     notes : tuple of str
         What is worth saying about the file.
     """
@@ -106,17 +144,18 @@ class Sheet:
     names: list[str]
     frame: Any
     row_names: bool = False
-    decimal_comma: bool = False
+    decimal: str | None = None
     notes: tuple[str, ...] = ()
 
     def column(self, place: int) -> list[str | None]:
         """Cells of a column as text."""
-        pl = POLARS.load()
-        series = self.frame.to_series(place)
-        if series.dtype != pl.String:
-            series = series.cast(pl.String)
-        cells: list[str | None] = series.to_list()
-        return cells
+        return as_text(self.frame.to_series(place))
+
+
+def as_text(series: Any) -> list[str | None]:
+    """The cells of a column of polars as text."""
+    cells: list[str | None] = series.cast(POLARS.load().String).to_list()
+    return cells
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,11 +164,11 @@ class Block:
 
     Parameters
     ----------
-    values : ndarray or CSR array of shape (n_samples, n_features)
+    values : ndarray, sparse array, or store of shape (n_samples, n_features)
         Numbers; NaN where one is missing.
     samples, features : ndarray of str, optional
         Names.
-    annotations : dict
+    annotations : mapping
         What could serve as labels, by name.
     default_target : str, optional
         The annotation that holds the labels if no other is named.
@@ -148,36 +187,13 @@ class Block:
     values: Any
     samples: Names | None = None
     features: Names | None = None
-    annotations: dict[str, Annotation] = field(default_factory=dict)
+    annotations: Mapping[str, Annotation] = field(default_factory=dict)
     default_target: str | None = None
     orientation: str = "rows"
     evidence: str = ""
     n_ignored: int = 0
     absent_is_zero: bool = False
     notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, eq=False)
-class Opened:
-    """A file that is read in blocks, and what lies at its margins.
-
-    Parameters
-    ----------
-    X : Any
-        What ``EBClassifier.fit`` takes.
-    column : callable
-        The cells of a named column of labels.
-    samples, features : ndarray of str, optional
-        Names.
-    candidates : tuple of str
-        Columns that may hold labels.
-    """
-
-    X: Any
-    column: Callable[[str], list[Any]]
-    samples: Names | None = None
-    features: Names | None = None
-    candidates: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -210,7 +226,7 @@ class Format(Entry):
     is_table: bool = False
     packages: tuple[Package, ...] = ()
     load: Callable[[Path, Reading], Block | Sheet] | None = None
-    open: Callable[[Path, Reading], Opened] | None = None
+    open: Callable[[Path, Reading], Block] | None = None
     labels: Callable[[Path], list[str]] | None = None
 
     def is_format_of(self, head: bytes, path: Path) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,24 +13,17 @@ from ebda.inputs.base import POLARS
 from ebda.typing import FloatArray
 
 # Ways to write that a value is missing.
-_WORDS = (
-    "",
-    "na",
-    "n/a",
-    "<na>",
-    "nan",
-    "null",
-    "none",
-    "nd",
-    "missing",
-    ".",
-    "-",
-    "?",
-)
-_SPREADSHEET = ("#n/a", "#value!", "#div/0!", "#num!", "#ref!", "#name?")
-MISSING = frozenset(_WORDS + _SPREADSHEET)
+_WORDS = ["na", "n/a", "<na>", "nan", "null", "none", "nd", "missing", ".", "-", "?"]
+_SPREADSHEET = ["#n/a", "#value!", "#div/0!", "#num!", "#ref!", "#name?"]
+MISSING = frozenset(["", *_WORDS, *_SPREADSHEET])
 # The same for labels; fewer, because "none" or "-" may well be a class.
 NO_LABEL = frozenset(["", "na", "n/a", "nan", "<na>", "null"])
+
+DECIMALS = ("point", "comma")
+_TURNED = [",", "."], [".", ","]
+# Numbers with a decimal point, and those with commas between thousands, for polars.
+_THOUSANDS = r"^\s*[-+]?[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]*)?\s*$"
+_POINT = r"^\s*[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?\s*$|" + _THOUSANDS
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +42,59 @@ class Cells:
     bad: dict[int, npt.NDArray[np.intp]]
 
 
-def numbers(frame: Any, decimal_comma: bool = False) -> Cells:
+def find_decimal(frame: Any, path: Path) -> str | None:
+    """The decimal sign of a table of text in which there are commas.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> find_decimal(pl.DataFrame({"a": ["1,5", "2"]}), Path("a.tsv"))
+    'comma'
+    >>> find_decimal(pl.DataFrame({"a": ["1,729", "2.5"]}), Path("a.tsv"))
+    'point'
+    >>> find_decimal(pl.DataFrame({"a": ["1,729", "2"]}), Path("a.tsv"))
+    Traceback (most recent call last):
+    ValueError: a.tsv: is '1,729' a number of thousands, or does it have a decimal \
+comma? Say so with --decimal point or --decimal comma
+    """
+    cells = _in_one_column(frame)
+    cells = cells.filter(cells.str.contains("[,.]"))
+    point = cells.str.contains(_POINT)
+    comma = cells.str.replace_many(*_TURNED).str.contains(_POINT)
+    for decimal, only in (("point", point & ~comma), ("comma", comma & ~point)):
+        if only.any():
+            # A number with the other sign is found where it stands.
+            return decimal
+    unclear = cells.filter(point & cells.str.contains(",", literal=True))
+    if not len(unclear):
+        return None
+    raise ValueError(
+        f"{path}: is {unclear[0]!r} a number of thousands, or does it have a decimal "
+        "comma? Say so with --decimal point or --decimal comma"
+    )
+
+
+def _in_one_column(frame: Any) -> Any:
+    """The columns one below the other: for polars, many columns are slow."""
+    return POLARS.load().concat([series.alias("") for series in frame]).rechunk()
+
+
+def _with_points(frame: Any, decimal: str) -> Any:
+    """A table of text with decimal points, and nothing between thousands."""
+    pl = POLARS.load()
+    cells = _in_one_column(frame)
+    if decimal == "comma":
+        turned = cells.str.replace_many(*_TURNED)
+        cells = turned.zip_with(cells.str.contains("[0-9]"), cells)
+    whole = cells.str.replace_all(",", "", literal=True)
+    cells = whole.zip_with(cells.str.contains(_THOUSANDS), cells)
+    n = frame.height
+    return pl.DataFrame(
+        [cells.slice(j * n, n).alias(name) for j, name in enumerate(frame.columns)]
+    )
+
+
+def numbers(frame: Any, decimal: str | None = None) -> Cells:
     """Read the cells of a polars table as numbers.
 
     Examples
@@ -59,11 +105,12 @@ def numbers(frame: Any, decimal_comma: bool = False) -> Cells:
     [[1.5, 2.0], [nan, nan]]
     >>> cells.bad
     {1: array([1])}
+    >>> numbers(pl.DataFrame({"a": ["1.729,5", "2"]}), "comma").values.tolist()
+    [[1729.5], [2.0]]
     """
     pl = POLARS.load()
-    if decimal_comma:
-        text = pl.selectors.string()
-        frame = frame.with_columns(text.str.replace(",", ".", literal=True))
+    if decimal is not None:
+        frame = _with_points(frame, decimal)
     parsed = frame.select(pl.all().cast(pl.Float64, strict=False))
     before = np.array(frame.null_count().row(0), dtype=np.intp)
     after = np.array(parsed.null_count().row(0), dtype=np.intp)

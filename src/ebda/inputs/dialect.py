@@ -1,4 +1,4 @@
-"""How a text file is written: encoding, separator, decimal sign, first line of data."""
+"""How a text file is written: encoding, separator, first line of data."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ import io
 import re
 import zlib
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any
+
+from ebda.inputs.base import Reading
 
 SEPARATORS = {
     ",": "commas",
@@ -20,11 +22,10 @@ SEPARATORS = {
     "|": "bars",
     " ": "blanks",
 }
-# How much of a file is looked at: bytes, lines, cells.
+# How much of a file is looked at: bytes, lines.
 _SAMPLE = 1 << 18
+_PART = 1 << 20
 _LINES = 20
-_CELLS = 5000
-_COMMA_NUMBER = re.compile(r"\s*[-+]?\d*,\d+([eE][-+]?\d+)?\s*")
 _POINT_NUMBER = re.compile(r"\s*[-+]?(\d+\.\d*|\.\d+)([eE][-+]?\d+)?\s*")
 
 
@@ -36,8 +37,6 @@ class Dialect:
     ----------
     separator : str
         Between two cells.
-    decimal_comma : bool
-        Whether 1,5 is a number.
     header : list of str
         Cells of the first line.
     start : int
@@ -49,25 +48,34 @@ class Dialect:
     """
 
     separator: str
-    decimal_comma: bool
     header: list[str]
     start: int
     width: int
     quotes: bool = True
 
 
-def read_text(path: Path) -> tuple[bytes, tuple[str, ...]]:
+def unpacked(path: Path, most: int) -> bytes:
+    """So many first bytes of a file at most, unpacked where it is gzipped."""
+    parts: list[bytes] = []
+    with path.open("rb") as stream:
+        packed = stream.read(2) == b"\x1f\x8b"
+    try:
+        with gzip.open(path) if packed else path.open("rb") as stream:
+            while most > 0 and (part := stream.read(min(most, _PART))):
+                parts.append(part)
+                most -= len(part)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise ValueError(
+            f"{path}: the gzip file is damaged or cut off ({error}); copy it once more"
+        ) from None
+    return b"".join(parts)
+
+
+def read_text(path: Path, how: Reading) -> tuple[bytes, tuple[str, ...]]:
     """A text file as UTF-8 without a mark in front, and what was done to it."""
-    data = path.read_bytes()
+    data = unpacked(path, how.limit(path) + 1)
+    how.refuse_large(len(data), path)
     notes: list[str] = []
-    if data.startswith(b"\x1f\x8b"):
-        try:
-            data = gzip.decompress(data)
-        except (EOFError, OSError, zlib.error) as error:
-            raise ValueError(
-                f"{path}: the gzip file is damaged or cut off ({error}); "
-                "copy it once more"
-            ) from None
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         data = data.decode("utf-16").encode()
         notes.append("the text is UTF-16")
@@ -83,13 +91,13 @@ def read_text(path: Path) -> tuple[bytes, tuple[str, ...]]:
 
 
 def find_dialect(data: bytes, path: Path) -> Dialect:
-    r"""Separator, decimal sign and header, from the beginning of a text.
+    r"""Separator and header, from the beginning of a text.
 
     Examples
     --------
     >>> found = find_dialect(b"gene;A;B\nx;1,5;2,0\n", Path("excel.csv"))
-    >>> found.separator, found.decimal_comma, found.header
-    (';', True, ['gene', 'A', 'B'])
+    >>> found.separator, found.header
+    (';', ['gene', 'A', 'B'])
 
     R's ``write.table`` gives the header one cell less than the other lines:
 
@@ -107,8 +115,12 @@ def find_dialect(data: bytes, path: Path) -> Dialect:
     if not text.strip():
         raise ValueError(f"{path}: the file is empty")
     separator = _separator(text, path)
-    header, first = _records(text, separator, path)
-    header = [name.strip() for name in header]
+    reader = cut(text, separator)
+    header = [name.strip() for name in next(reader)]
+    # A name in quotes may spread the header over several lines.
+    n_lines = reader.line_num
+    first: list[str] = next(reader, [])
+    _refuse_no_header(header, first, path)
     if header[-1:] == [""] and len(first) < len(header):
         header.pop()
     if len(first) < len(header):
@@ -116,12 +128,12 @@ def find_dialect(data: bytes, path: Path) -> Dialect:
             f"{path}: the header has {len(header)} cells, and the line after it only "
             f"{len(first)}; is the file cut off, or a name without quotes?"
         )
-    body = text.split("\n", 1)[1] if "\n" in text else ""
+    lines = io.StringIO(text, newline="")
+    above = sum(len(line.encode()) for line in islice(lines, n_lines))
     return Dialect(
         separator,
-        separator != "," and _has_decimal_comma(body, separator),
         header,
-        start + _header_bytes(text, separator),
+        start + above,
         len(first),
     )
 
@@ -129,16 +141,12 @@ def find_dialect(data: bytes, path: Path) -> Dialect:
 def _after_comments(data: bytes) -> int:
     """Where the lines that begin with # end, unless the last of them is the header."""
     start = 0
-    while data[start : start + 1] == b"#":
-        end = data.find(b"\n", start)
-        if end < 0:
+    while data.startswith(b"#", start) and (end := data.find(b"\n", start) + 1):
+        below = data[end : data.find(b"\n", end) + 1 or None]
+        cells = [data[start:end].count(s) for s in b",\t;"]
+        if any(cells) and cells == [below.count(s) for s in b",\t;"]:
             break
-        here = data[start:end]
-        next_line = data[end + 1 : (data.find(b"\n", end + 1) + 1 or len(data) + 1) - 1]
-        cells = [here.count(s) for s in (b",", b"\t", b";")]
-        if any(cells) and cells == [next_line.count(s) for s in (b",", b"\t", b";")]:
-            break
-        start = end + 1
+        start = end
     return start
 
 
@@ -175,11 +183,8 @@ def cut(text: str, separator: str, quotes: bool = True) -> Any:
     return csv.reader(stream, delimiter=separator, quoting=csv.QUOTE_NONE)
 
 
-def _records(text: str, separator: str, path: Path) -> tuple[list[str], list[str]]:
-    """Header and first line of data."""
-    reader = cut(text, separator)
-    header: list[str] = next(reader)
-    first: list[str] = next(reader, [])
+def _refuse_no_header(header: list[str], first: list[str], path: Path) -> None:
+    """Refuse a header without data, and data without a header."""
     if not first:
         raise ValueError(f"{path}: there is a header, and no line of data after it")
     if all(_POINT_NUMBER.fullmatch(cell) or cell.isdigit() for cell in header) and any(
@@ -189,21 +194,3 @@ def _records(text: str, separator: str, path: Path) -> tuple[list[str], list[str
             f"{path}: the first line is numbers ({', '.join(header[:3])}, ...); "
             "put a line with the names of the columns above it"
         )
-    return header, first
-
-
-def _header_bytes(text: str, separator: str) -> int:
-    """Bytes of the header, which a name in quotes may spread over several lines."""
-    reader = cut(text, separator)
-    next(reader)
-    lines: int = reader.line_num
-    header = islice(io.StringIO(text, newline=""), lines)
-    return sum(len(line.encode()) for line in header)
-
-
-def _has_decimal_comma(body: str, separator: str) -> bool:
-    """Whether cells look like 1,5 and none like 1.5."""
-    cells = list(islice(chain.from_iterable(cut(body, separator)), _CELLS))
-    if any(_POINT_NUMBER.fullmatch(cell) for cell in cells):
-        return False
-    return any(_COMMA_NUMBER.fullmatch(cell) for cell in cells)

@@ -7,8 +7,9 @@
 from __future__ import annotations
 
 import codecs
-import zlib
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 from ebda.inputs import (
     annotated,
@@ -20,6 +21,7 @@ from ebda.inputs import (
     zarr_store,
 )
 from ebda.inputs.base import Block, Format, Reading, Sheet
+from ebda.inputs.dialect import unpacked
 from ebda.listing import alternatives
 from ebda.registry import Registry
 
@@ -37,6 +39,7 @@ FORMATS = Registry(
     libsvm.FORMAT,
     zarr_store.FORMAT,
 )
+T = TypeVar("T")
 _HEAD = 1 << 16
 # What is often given, cannot be read, and what to do instead.
 _OTHERS = {
@@ -74,7 +77,8 @@ def find_format(path: Path) -> Format:
     """
     if not path.exists():
         raise FileNotFoundError(f"{path}: there is no such file")
-    head = b"" if path.is_dir() else _head(path)
+    head = b"" if path.is_dir() else unpacked(path, _HEAD)
+    head = head.removeprefix(codecs.BOM_UTF8)
     unreadable = next((w for mark, w in _OTHERS.items() if head.startswith(mark)), None)
     for form in sorted(FORMATS.values(), key=lambda form: form.is_fallback):
         if form.is_fallback and unreadable is not None:
@@ -92,19 +96,37 @@ def find_format(path: Path) -> Format:
 
 
 def load(path: Path, found: Format, how: Reading) -> Block | Sheet:
-    """Read a file into memory; the error names the file where its reader fails."""
+    """Read a file into memory."""
     if found.load is None:
         way_out = " in blocks only: --on-disk" if found.open else " for labels only"
         raise ValueError(f"{path}: {found.line} can be read{way_out}")
     for package in found.packages:
         package.load()
+    return _guarded(found.load, path, found, how)
+
+
+def open_blocks(path: Path, found: Format, how: Reading) -> Block:
+    """Open a file to be read in blocks."""
+    if found.open is None:
+        raise ValueError(
+            f"{path} cannot be read in blocks; what can is {names_of('open')}"
+        )
+    return _guarded(found.open, path, found, how)
+
+
+def _guarded(
+    reader: Callable[[Path, Reading], T], path: Path, found: Format, how: Reading
+) -> T:
+    """What a reader gives; the error names the file where it fails."""
     try:
-        return found.load(path, how)
-    except (ImportError, MemoryError):
+        return reader(path, how)
+    except ImportError:
         raise
+    except MemoryError:
+        raise ValueError(f"{path}: there is not enough memory to read it") from None
     except Exception as error:
         # Readers of other packages raise all kinds of errors on a damaged file.
-        words = str(error).strip().split("\n", 1)[0]
+        words = " ".join(str(error).strip().split("\n", 1)[0].split())
         if words.startswith(str(path)):
             raise ValueError(words) from None
         raise ValueError(
@@ -112,24 +134,12 @@ def load(path: Path, found: Format, how: Reading) -> Block | Sheet:
         ) from error
 
 
-def load_table(path: Path, found: Format) -> Sheet | None:
-    """A file as a sheet; None where its format does not hold one."""
+def load_table(
+    path: Path, found: Format, what: str, decimal: str | None = None
+) -> Sheet:
+    """Read a file of which columns are taken; the error says what takes them."""
     if not found.is_table:
-        return None
-    sheet = load(path, found, Reading())
+        raise ValueError(f"{path}: {what}, not {found.name}: {names_of('is_table')}")
+    sheet = load(path, found, Reading(decimal=decimal))
     assert isinstance(sheet, Sheet)
     return sheet
-
-
-def _head(path: Path) -> bytes:
-    """The first bytes, without a mark of UTF-8 and unpacked where gzipped."""
-    with path.open("rb") as stream:
-        head = stream.read(_HEAD)
-    if head.startswith(b"\x1f\x8b"):
-        try:
-            head = zlib.decompressobj(wbits=31).decompress(head, _HEAD)
-        except zlib.error as error:
-            raise ValueError(
-                f"{path}: the gzip file is damaged ({error}); copy it once more"
-            ) from None
-    return head.removeprefix(codecs.BOM_UTF8)

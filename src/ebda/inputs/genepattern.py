@@ -11,7 +11,8 @@ from ebda.inputs.cells import numbers
 from ebda.inputs.dialect import Dialect, read_text
 from ebda.inputs.text import parse
 
-_VERSIONS = ("#1.2", "#1.3")
+# How many numbers there are in line 2.
+_VERSIONS = {"#1.2": 2, "#1.3": 4}
 
 
 def load(path: Path, how: Reading) -> Block:
@@ -21,7 +22,7 @@ def load(path: Path, how: Reading) -> Block:
     features and the samples; in version 1.3 then a row for each annotation of samples,
     which may serve as labels.
     """
-    data, notes = read_text(path)
+    data, notes = read_text(path, how)
     lines = data.split(b"\n", 3)
     version = lines[0].strip().decode()
     if version not in _VERSIONS or len(lines) < 4:
@@ -38,14 +39,14 @@ def load(path: Path, how: Reading) -> Block:
         )
     start = sum(len(line) + 1 for line in lines[:3])
     # A quote in a description is a quote: GCT has no other use for them.
-    frame = parse(data, Dialect("\t", False, header, start, len(header), False), path)
+    frame = parse(data, Dialect("\t", header, start, len(header), False), path)
     if frame.height != above + n_features:
         raise ValueError(
             f"{path}: line 2 promises {n_features} features, and there are "
             f"{frame.height - above}; is the file cut off or edited?"
         )
     names = frame.to_series(0).to_list()
-    cells = numbers(frame[above:, 1 + before :])
+    cells = numbers(frame[above:, 1 + before :], how.decimal)
     for j, rows in cells.bad.items():
         i = int(rows[0])
         raise ValueError(
@@ -67,7 +68,7 @@ def load(path: Path, how: Reading) -> Block:
 def _size(line: bytes, version: str, path: Path) -> tuple[int, int, int, int]:
     """Features, samples, annotations of features and of samples, from line 2."""
     cells = line.decode().split()
-    wanted = 2 if version == _VERSIONS[0] else 4
+    wanted = _VERSIONS[version]
     if len(cells) < wanted or not all(cell.isdigit() for cell in cells[:wanted]):
         raise ValueError(
             f"{path}: line 2 should have {wanted} numbers (features, samples"
@@ -87,7 +88,7 @@ def read_labels(path: Path) -> list[str]:
     name in the second, whatever its number is. Where the numbers contradict that, the
     file is refused, because either may have been meant.
     """
-    text = read_text(path)[0].decode()
+    text = read_text(path, Reading())[0].decode()
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if len(lines) < 3 or not lines[1].startswith("#"):
         raise ValueError(

@@ -10,32 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ebda.inputs.base import POLARS, Annotation, Sheet
+from ebda.inputs.base import Annotation, Reading, Sheet, as_text
 from ebda.inputs.cells import Cells, numbers
 from ebda.listing import counted, listed
 from ebda.typing import FloatArray
-
-
-@dataclass(frozen=True)
-class Known:
-    """What is known about a table before it is read.
-
-    Parameters
-    ----------
-    target : str, optional
-        Name of the column or row of labels.
-    features : frozenset of str, optional
-        Names of the features that are wanted.
-    samples : sequence of str
-        Names of samples, from a file of labels.
-    drop : collection of str
-        Columns or rows to leave out.
-    """
-
-    target: str | None = None
-    features: frozenset[str] | None = None
-    samples: Sequence[str] = ()
-    drop: Collection[str] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,8 +26,6 @@ class Grid:
         Numbers.
     rows, columns : list of str
         Their names.
-    kept_rows, kept_columns : ndarray of bool
-        Which of those that were looked at hold numbers.
     text_rows, text_columns : dict
         The cells of the others, where they meet rows or columns of numbers.
     """
@@ -57,70 +33,70 @@ class Grid:
     values: FloatArray
     rows: list[str]
     columns: list[str]
-    kept_rows: npt.NDArray[np.bool_]
-    kept_columns: npt.NDArray[np.bool_]
     text_rows: dict[str, Annotation]
     text_columns: dict[str, Annotation]
 
 
-def is_wanted(name: str, known: Known) -> bool:
-    """Whether a row or column of this name is to be read."""
-    return name not in known.drop and (
-        known.features is None or _is_looked_for(name, known)
-    )
+def among(
+    names: Sequence[str], known: Collection[str | None] | None
+) -> npt.NDArray[np.bool_]:
+    """Which of the names are known.
+
+    >>> among(["a", "b"], {"b", "c"}), among(["a"], None)
+    (array([False,  True]), array([False]))
+    """
+    return np.array([name in (known or ()) for name in names], dtype=np.bool_)
 
 
 def make_grid(
     sheet: Sheet,
-    wanted: npt.NDArray[np.bool_],
-    places: Sequence[int],
     ids: Sequence[str],
-    known: Known,
+    rows_wanted: npt.NDArray[np.bool_],
+    columns_wanted: npt.NDArray[np.bool_],
+    how: Reading,
+    in_rows: bool,
     source: str,
 ) -> Grid:
-    """Numbers of some rows and columns, without those that are text."""
-    series = sheet.frame.get_columns()
-    frame = POLARS.load().DataFrame([series[j] for j in places])
-    if not wanted.all():
-        frame = frame.filter(wanted)
-    rows = [name for name, keep in zip(ids, wanted, strict=True) if keep]
-    columns = [sheet.names[j] for j in places]
-    if not places:
+    """Numbers of some rows and columns, without those that are text or the labels."""
+    rows = list(compress(ids, rows_wanted))
+    columns = list(compress(sheet.names, columns_wanted))
+    frame = sheet.frame[:, np.flatnonzero(columns_wanted).tolist()]
+    if columns:
+        if not rows_wanted.all():
+            frame = frame.filter(rows_wanted)
+        cells = numbers(frame, sheet.decimal)
+    else:
         # A polars table without columns has no rows either.
         cells = Cells(np.empty((len(rows), 0)), {})
-    else:
-        cells = numbers(frame, sheet.decimal_comma)
     bad = np.zeros(cells.values.shape, dtype=np.bool_)
     for j, at in cells.bad.items():
         bad[at, j] = True
     # Columns of text first: in the other columns, a row of text has no number at all.
     read = ~np.isnan(cells.values)
-    text = bad.sum(axis=0) > read.sum(axis=0)
-    text &= np.array([not _is_looked_for(name, known) for name in columns], np.bool_)
+    text = (bad.sum(axis=0) > read.sum(axis=0)) & ~among(columns, how.features)
+    if in_rows:
+        text |= among(columns, {how.target})
     lines = bad[:, ~text].any(axis=1) & ~read[:, ~text].any(axis=1)
-    lines &= np.array([not _is_looked_for(name, known) for name in rows], np.bool_)
+    lines &= ~among(rows, how.features)
+    if not in_rows:
+        lines |= among(rows, {how.target})
     rest = bad & ~text & ~lines[:, None]
     if rest.any():
         _refuse(rest, frame, rows, columns, source)
+    any_text = lines.any() or text.any()
     return Grid(
-        cells.values[np.ix_(~lines, ~text)] if cells.bad else cells.values,
+        cells.values[np.ix_(~lines, ~text)] if any_text else cells.values,
         list(compress(rows, ~lines)),
         list(compress(columns, ~text)),
-        ~lines,
-        ~text,
         {
             rows[i]: list(compress(frame.row(i), ~text))
             for i in np.flatnonzero(lines).tolist()
         },
         {
-            columns[j]: list(compress(frame.to_series(j).to_list(), ~lines))
+            columns[j]: list(compress(as_text(frame.to_series(j)), ~lines))
             for j in np.flatnonzero(text).tolist()
         },
     )
-
-
-def _is_looked_for(name: str, known: Known) -> bool:
-    return known.features is not None and name in known.features
 
 
 def _refuse(

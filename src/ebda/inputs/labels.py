@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +16,13 @@ import numpy.typing as npt
 from ebda.inputs.base import Block
 from ebda.inputs.cells import is_label
 from ebda.inputs.formats import find_format, load_table, names_of
+from ebda.inputs.table import Table
 from ebda.listing import counted, quoted
 
 # If there are more classes than this share of the samples, the labels are taken for
 # measurements or names.
 _MOST_CLASSES = 0.5
+_NUMBER = re.compile(r"[-+]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?")
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,29 +141,27 @@ def load_labels(path: Path) -> LabelFile:
     found = find_format(path)
     if found.labels is not None:
         return LabelFile(path, ["class"], [found.labels(path)], by_order=True)
-    sheet = load_table(path, found)
-    if sheet is None:
-        raise ValueError(
-            f"{path}: labels are read from a table, not from {found.name}: give "
-            f"{names_of('is_table')}, or {names_of('labels')}"
-        )
+    sheet = load_table(
+        path, found, f"labels are in {names_of('labels')}, or in a table", "point"
+    )
     columns = [sheet.column(j) for j in range(len(sheet.names))]
     stripped = [[c.strip() if c else c for c in column] for column in columns]
     return LabelFile(path, sheet.names, stripped)
 
 
-def choose(block: Block, target: str | None, source: str) -> Labels | None:
-    """Labels from the margins of a block."""
+def labels_of(
+    block: Block, second: LabelFile | None, target: str | None, source: str
+) -> Labels | None:
+    """Labels from a second file, or from the margins of the data."""
+    if second is not None:
+        names = None if block.samples is None else block.samples.tolist()
+        return second.labels_of(names, block.values.shape[0], target)
+    target = block.default_target if target is None else target
     if target is None:
-        target = block.default_target
-        if target is None:
-            return None
+        return None
     if target not in block.annotations:
-        known = [
-            *block.annotations,
-            *(() if block.features is None else block.features),
-        ]
-        raise ValueError(_unknown(source, target, known))
+        features = () if block.features is None else block.features
+        raise ValueError(_unknown(source, target, [*block.annotations, *features]))
     where = "row" if block.orientation == "columns" else "column"
     return Labels(block.annotations[target], target, f"{where} {target!r}")
 
@@ -167,16 +169,41 @@ def choose(block: Block, target: str | None, source: str) -> Labels | None:
 def _unknown(source: str, target: str, names: Iterable[str]) -> str:
     known = [name for name in names if name]
     near = difflib.get_close_matches(target, known, n=3, cutoff=0.6)
-    by_case = [name for name in known if name.lower() == target.lower()]
-    hint = by_case or near
-    words = f"did you mean {quoted(hint)}?" if hint else f"there are {quoted(known, 6)}"
+    hint = [name for name in known if name.lower() == target.lower()] or near
+    words = f"there are {quoted(known, 6)}"
+    if hint:
+        words = f"did you mean {quoted(hint)}?"
+    elif not known:
+        words = "this is an array without columns; give --labels FILE"
     return f"{source}: nothing is named {target!r} to take the labels from; {words}"
+
+
+def with_labels(table: Table, labels: Labels) -> Table:
+    """A table with labels; samples without one are left out, and listed in a note."""
+    has = labelled(labels.cells)
+    if not has.any():
+        raise ValueError(f"{table.source}: no sample has a label in {labels.words}")
+    notes = table.notes
+    if not has.all():
+        names = table.sample_names[~has].tolist()
+        left = f"left out {counted(len(names), 'sample')} without a label"
+        notes = (*notes, f"{left}: {quoted(names)}")
+    return replace(
+        table,
+        X=table.X if has.all() else table.X[has],
+        y=as_classes(list(compress(labels.cells, has)), table.source),
+        sample_names=table.sample_names[has],
+        target=labels.name,
+        labels_from=labels.words,
+        notes=notes,
+    )
 
 
 def as_classes(cells: Sequence[Any], source: str) -> npt.NDArray[Any]:
     """Labels as an array: of integers if all are whole numbers, else of text.
 
-    Numbers are compared by value: 1, "1" and 1.0 are the same class.
+    Numbers are compared by value: 1, "1" and 1.0 are the same class. What else Python
+    takes for numbers, such as 1_1 and 01, are labels like any other.
 
     Examples
     --------
@@ -184,12 +211,13 @@ def as_classes(cells: Sequence[Any], source: str) -> npt.NDArray[Any]:
     [1, 2, 1]
     >>> as_classes(["ALL", " AML", 1], "data.csv").tolist()
     ['ALL', 'AML', '1']
+    >>> as_classes(["1_1", "11"], "data.csv").tolist()
+    ['1_1', '11']
     """
     text = [str(cell).strip() for cell in cells]
-    try:
-        values = [float(cell) for cell in text]
-    except ValueError:
+    if not all(map(_NUMBER.fullmatch, text)):
         return np.array(text, dtype=np.str_)
+    values = [float(cell) for cell in text]
     if all(value.is_integer() and abs(value) < 2**53 for value in values):
         return np.array([int(value) for value in values], dtype=np.int64)
     different = len(set(values))

@@ -14,13 +14,20 @@ from ebda.inputs.base import Block, Format, Reading
 from ebda.inputs.dialect import read_text
 
 TARGET = "label"
+# Python reads 1_1 as 11. Comments may have what they like.
+_UNDERSCORE = re.compile(rb"^[^#\n]*_", re.MULTILINE)
 _LINE = re.compile(rb"\s*[-+]?\d[\d.eE+-]*(,[-+\d.]+)*\s+(qid:\d+\s+)?\d+:[-+]?[\d.]")
 
 
 def load(path: Path, how: Reading) -> Block:
-    """Read a LIBSVM file. Features are named by their index, as it is written."""
-    data, notes = read_text(path)
+    """Read a LIBSVM file. Features are named by their index, as it is written.
+
+    Indices that do not occur are no features, so that a large one costs nothing.
+    """
+    data, notes = read_text(path, how)
     try:
+        if _UNDERSCORE.search(data):
+            raise ValueError("a number with an underscore")
         # Indices as they stand, so that training and test files have the same names.
         values, labels = load_svmlight_file(io.BytesIO(data), zero_based=True)
     except ValueError as error:
@@ -28,12 +35,13 @@ def load(path: Path, how: Reading) -> Block:
             f"{path}: not LIBSVM text, which has a number as label and index:value "
             f"pairs in each line ({error})"
         ) from None
-    values = sparse.csr_array(values)
-    first = 0 if np.any(values.indices == 0) else 1
+    found, places = np.unique(values.indices, return_inverse=True)
     return Block(
-        values[:, first:],
+        sparse.csr_array(
+            (values.data, places, values.indptr), (len(labels), len(found))
+        ),
         None,
-        np.arange(first, values.shape[1]).astype(np.str_),
+        found.astype(np.str_),
         {TARGET: labels.tolist()},
         default_target=TARGET,
         evidence="as LIBSVM has them",

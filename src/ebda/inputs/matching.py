@@ -90,10 +90,10 @@ def match_features(
             f"{quoted(missing, 5)}; {way_out}"
         )
     X = table.X[:, at[there]]
-    gaps = len(values.missing_cells(X)[0])
+    gaps = len(values.cells_where(X)[0])
     if stand_in is None:
-        found_names = np.array(names, dtype=np.str_)[there]
-        values.refuse_missing(X, table.sample_names, found_names, table.source, way_out)
+        known = table.feature_names[at[there]]
+        values.refuse(X, "missing", table.sample_names, known, table.source, way_out)
     else:
         X = values.fill(X, stand_in[there])
     if not there.all():

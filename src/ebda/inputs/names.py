@@ -11,23 +11,19 @@ from ebda.inputs.base import Names
 from ebda.listing import counted, quoted
 
 
-def refuse_twice(names: Names, what: str, source: str) -> None:
-    """Refuse names that occur more than once."""
-    counts = Counter(names.tolist())
-    twice = [name for name, n in counts.items() if n > 1]
+def refuse_twice(
+    names: Names,
+    source: str,
+    what: str = "feature name",
+    way_out: str = "rename them, or number them with --duplicates number",
+) -> Names:
+    """The names, or an error if some occur more than once."""
+    twice = [name for name, n in Counter(names.tolist()).items() if n > 1]
     if twice:
-        way_out = {
-            "sample": "give each sample its own name",
-            "feature": "rename them, or number them with --duplicates number",
-        }
         raise ValueError(
-            f"{source}: {counted(len(twice), f'{what} name', 'occur')} more than once: "
-            f"{quoted(twice, 5)}; {way_out[what]}"
+            f"{source}: {counted(len(twice), what, 'occur')} more than once: "
+            f"{quoted(twice, 5)}; {way_out}"
         )
-
-
-def _refuse_duplicates(names: Names, source: str) -> Names:
-    refuse_twice(names, "feature", source)
     return names
 
 
@@ -53,6 +49,6 @@ def number_duplicates(names: Names, source: str = "") -> Names:
 
 
 DUPLICATES: dict[str, Callable[[Names, str], Names]] = {
-    "error": _refuse_duplicates,
+    "error": refuse_twice,
     "number": number_duplicates,
 }

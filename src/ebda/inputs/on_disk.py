@@ -9,13 +9,12 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-
-from ebda.inputs.base import Reading
-from ebda.inputs.formats import find_format, names_of
-from ebda.inputs.labels import Labels, as_classes, labelled, load_labels
+from ebda.inputs.base import Reading, files_of
+from ebda.inputs.formats import find_format, open_blocks
+from ebda.inputs.labels import labelled, labels_of, load_labels, with_labels
 from ebda.inputs.table import Table
 from ebda.listing import quoted
 from ebda.sizes import sizes
@@ -26,15 +25,9 @@ class OnDisk(Table):
 
     def fingerprint(self) -> str:
         """A hash of size and time of the file, which is too large to be read for it."""
-        facts = [path.stat() for path in _files(Path(self.source))]
+        facts = [path.stat() for path in files_of(Path(self.source))]
         told = [(fact.st_size, fact.st_mtime_ns) for fact in facts]
         return hashlib.sha256(repr((self.source, told)).encode()).hexdigest()
-
-
-def _files(path: Path) -> list[Path]:
-    if path.is_dir():
-        return sorted(part for part in path.rglob("*") if part.is_file())
-    return [path]
 
 
 def is_large(path: Path) -> bool:
@@ -45,7 +38,7 @@ def is_large(path: Path) -> bool:
         free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):  # not known on this system
         return False
-    size = sum(part.stat().st_size for part in _files(path))
+    size = sum(part.stat().st_size for part in files_of(path))
     return 100 * size > sizes.on_disk_percent * free
 
 
@@ -73,20 +66,14 @@ def open_table(
         Columns of Parquet files that are not features.
     """
     found = find_format(path)
-    if found.open is None:
-        raise ValueError(
-            f"{path} cannot be read in blocks; what can is {names_of('open')}"
-        )
-    own = None if labels is not None else target
-    opened = found.open(path, Reading(layer=layer, target=own, drop=tuple(drop)))
-    n, p = opened.X.shape
-    given = None if opened.samples is None else opened.samples.tolist()
-    if labels is not None:
-        taken = load_labels(labels).labels_of(given, n, target)
-    elif target is not None:
-        taken = Labels(opened.column(target), target, f"column {target!r}")
-    else:
-        known = quoted(opened.candidates, 6)
+    second = None if labels is None else load_labels(labels)
+    own = target if second is None else None
+    how = Reading(layer=layer, target=own, drop=tuple(drop))
+    block = open_blocks(path, found, how)
+    table = OnDisk.of(block, str(path), found.name)
+    taken = labels_of(block, second, target, str(path))
+    if taken is None:
+        known = quoted(table.candidates, 6)
         raise ValueError(
             f"{path}: say with --target which column has the labels, or with --labels "
             "which file" + (f"; there are {known}" if known else "")
@@ -94,20 +81,11 @@ def open_table(
     has = labelled(taken.cells)
     if not has.all():
         raise ValueError(
-            f"{path}: {int((~has).sum())} of {n} samples have no label in "
-            f"{taken.words}; data that are read in blocks need one for each"
+            f"{path}: {int((~has).sum())} of {table.n_samples} samples have no label "
+            f"in {taken.words}; data that are read in blocks need one for each"
         )
-    running = np.arange(1, max(n, p) + 1).astype(np.str_)
-    return OnDisk(
-        opened.X,
-        as_classes(list(taken.cells), str(path)),
-        running[:n] if opened.samples is None else opened.samples,
-        running[:p] if opened.features is None else opened.features,
-        str(path),
-        found.name,
-        target=taken.name,
-        labels_from=taken.words,
+    return replace(
+        with_labels(table, taken),
         evidence="as all data that are read in blocks",
         notes=("read in blocks, not into memory",),
-        candidates=opened.candidates,
     )

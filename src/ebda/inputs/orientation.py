@@ -9,14 +9,15 @@ is known does the shape of the table.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable
 from itertools import compress
 
 import numpy as np
+import numpy.typing as npt
 
-from ebda.inputs.base import Annotation, Block, Names, Sheet
+from ebda.inputs.base import Block, Reading, Sheet
 from ebda.inputs.cells import numbers
-from ebda.inputs.grid import Known, is_wanted, make_grid
+from ebda.inputs.grid import among, make_grid
 from ebda.listing import counted, quoted
 from ebda.typing import FloatArray
 
@@ -29,44 +30,95 @@ _ID_NAME = re.compile(
 _FEWEST_NUMBERED = 5
 
 
-def to_block(sheet: Sheet, orient: str, known: Known, source: str) -> Block:
+def to_block(sheet: Sheet, how: Reading, source: str) -> Block:
     """Find samples, features and labels of a table.
 
     Parameters
     ----------
     sheet : Sheet
         The cells.
-    orient : {"auto", "rows", "columns"}
-        Where the samples are.
-    known : Known
+    how : Reading
         What helps to decide.
     source : str
         The file, for messages.
     """
-    evidence = "as --orient says"
+    orient, evidence = how.orient, "as --orient says"
     if orient == "auto":
-        orient, evidence = guess(sheet, known)
-    return _READERS[orient](sheet, known, source, evidence)
+        orient, evidence = guess(sheet, how)
+    in_rows = orient == "rows"
+    named = not in_rows or has_row_names(sheet, how)
+    notes = list(sheet.notes)
+    if in_rows and named and sheet.names[0]:
+        notes.append(f"the samples are named by the column {sheet.names[0]!r}")
+    if named:
+        ids = [(cell or "").strip() for cell in sheet.column(0)]
+    else:
+        ids = [str(i + 1) for i in range(sheet.frame.height)]
+    features, samples = (sheet.names, ids) if in_rows else (ids, sheet.names)
+    wanted = _wanted(features, how)
+    n_ignored = int(np.count_nonzero(~wanted[in_rows and named :]))
+    there = ~among(samples, how.drop if named else ())
+    rows, columns = (there, wanted) if in_rows else (wanted, there)
+    columns[0] &= not named
+    grid = make_grid(sheet, ids, rows, columns, how, in_rows, source)
+    notes += _left_out("row", "text", grid.text_rows, how)
+    notes += _left_out("column", "text", grid.text_columns, how)
+    keep = np.ones(len(grid.columns), dtype=np.bool_)
+    if in_rows and how.features is None:
+        # A running number says where in the file a sample stands, and files are sorted.
+        keep = np.array([not counts(v) for v in grid.values.T], dtype=np.bool_)
+        numbered = list(compress(grid.columns, ~keep))
+        notes += _left_out("column", "running numbers", numbered, how)
+    names = np.array(grid.columns, np.str_)[keep], np.array(grid.rows, np.str_)
+    feature_names, sample_names = names if in_rows else names[::-1]
+    return Block(
+        grid.values[:, keep] if in_rows else np.ascontiguousarray(grid.values.T),
+        sample_names if named else None,
+        feature_names,
+        grid.text_columns if in_rows else grid.text_rows,
+        orientation=orient,
+        evidence=evidence,
+        n_ignored=n_ignored,
+        notes=tuple(notes),
+    )
 
 
-def guess(sheet: Sheet, known: Known) -> tuple[str, str]:
+def _wanted(names: list[str], how: Reading) -> npt.NDArray[np.bool_]:
+    """Which rows or columns are features to be read, or the labels."""
+    wanted = ~among(names, how.drop)
+    if how.features is not None:
+        wanted &= among(names, how.features)
+    if how.target is not None and how.target in names:
+        wanted &= ~among(names, [how.target])
+        wanted[names.index(how.target)] = True
+    return wanted
+
+
+def _left_out(what: str, why: str, names: Iterable[str], how: Reading) -> list[str]:
+    others = [name for name in names if name != how.target]
+    if not others:
+        return []
+    return [f"left out {counted(len(others), what)} of {why}: {quoted(others)}"]
+
+
+def guess(sheet: Sheet, how: Reading) -> tuple[str, str]:
     """Where the samples are, and why.
 
     Examples
     --------
     >>> import polars as pl
     >>> sheet = Sheet(["gene", "s1"], pl.DataFrame({"a": ["g1", "type"], "b": "1"}))
-    >>> guess(sheet, Known(target="type"))
+    >>> guess(sheet, Reading(target="type"))
     ('columns', "the row 'type' has the classes")
     """
     header, below = set(sheet.names), set(sheet.column(0))
-    if known.target is not None and known.target in header:
-        return "rows", f"the column {known.target!r} has the classes"
-    if known.target is not None and known.target in below:
-        return "columns", f"the row {known.target!r} has the classes"
+    if how.target is not None and how.target in header:
+        return "rows", f"the column {how.target!r} has the classes"
+    if how.target is not None and how.target in below:
+        return "columns", f"the row {how.target!r} has the classes"
     for words, names, if_header in (
-        ("the features of the model", known.features or frozenset(), "rows"),
-        ("the samples of the file of labels", known.samples, "columns"),
+        ("the features of the model", how.features or frozenset(), "rows"),
+        ("the samples of the file of labels", how.samples, "columns"),
     ):
         across, down = len(header.intersection(names)), len(below.intersection(names))
         if across > down:
@@ -75,15 +127,15 @@ def guess(sheet: Sheet, known: Known) -> tuple[str, str]:
             other = "columns" if if_header == "rows" else "rows"
             return other, f"{words} are in the first column"
     long = sheet.frame.height > sheet.frame.width
-    if long and sheet.frame.width > 1 and has_row_names(sheet, known):
+    if long and sheet.frame.width > 1 and has_row_names(sheet, how):
         return "columns", "a guess: more rows than columns, and the first holds names"
     return "rows", "a guess: nothing speaks for samples in columns"
 
 
-def has_row_names(sheet: Sheet, known: Known) -> bool:
+def has_row_names(sheet: Sheet, how: Reading) -> bool:
     """Whether the first column holds names of the rows and no values."""
     name = sheet.names[0]
-    if name == known.target or name in (known.features or ()):
+    if name == how.target or name in (how.features or ()):
         return False
     if sheet.row_names or not name or name.startswith("Unnamed:"):
         return True
@@ -92,7 +144,7 @@ def has_row_names(sheet: Sheet, known: Known) -> bool:
         return False
     if _ID_NAME.fullmatch(re.sub(r"[^a-z]", "", name.lower())):
         return True
-    first = numbers(sheet.frame.select(sheet.frame.columns[0]), sheet.decimal_comma)
+    first = numbers(sheet.frame.select(sheet.frame.columns[0]), sheet.decimal)
     return len(first.bad.get(0, ())) > len(cells) / 2 or counts(first.values[:, 0])
 
 
@@ -105,101 +157,3 @@ def counts(values: FloatArray) -> bool:
     if len(values) < _FEWEST_NUMBERED or values[0] not in (0, 1):
         return False
     return bool((np.diff(values) == 1).all())
-
-
-def samples_in_rows(sheet: Sheet, known: Known, source: str, evidence: str) -> Block:
-    """A block from a table with a sample in each row."""
-    notes = list(sheet.notes)
-    named = has_row_names(sheet, known)
-    if named and sheet.names[0]:
-        notes.append(f"the samples are named by the column {sheet.names[0]!r}")
-    rows = _names(sheet.column(0)) if named else _numbers_as_names(sheet.frame.height)
-    target = [j for j, name in enumerate(sheet.names) if name == known.target]
-    places = [
-        j
-        for j, name in enumerate(sheet.names)
-        if not (j == 0 and named) and j not in target and is_wanted(name, known)
-    ]
-    ignored = len(sheet.names) - len(places) - len(target) - named
-    every = np.ones(sheet.frame.height, dtype=np.bool_)
-    grid = make_grid(sheet, every, places, rows, known, source)
-    notes += _left_out("row", "text", list(grid.text_rows))
-    notes += _left_out("column", "text", list(grid.text_columns))
-    keep = np.ones(len(grid.columns), dtype=np.bool_)
-    if known.features is None:
-        # A running number says where in the file a sample stands, and files are sorted.
-        keep = np.array([not counts(v) for v in grid.values.T], dtype=np.bool_)
-        numbered = [name for name, k in zip(grid.columns, keep, strict=True) if not k]
-        notes += _left_out("column", "running numbers", numbered)
-    labels = {}
-    if target:
-        labels[sheet.names[target[0]]] = list(
-            compress(sheet.column(target[0]), grid.kept_rows)
-        )
-    return Block(
-        grid.values[:, keep],
-        _as_array(grid.rows) if named else None,
-        _as_array(grid.columns)[keep],
-        labels | grid.text_columns,
-        orientation="rows",
-        evidence=evidence,
-        n_ignored=ignored,
-        notes=tuple(notes),
-    )
-
-
-def samples_in_columns(sheet: Sheet, known: Known, source: str, evidence: str) -> Block:
-    """A block from a table with a feature in each row, named by the first column."""
-    ids = _names(sheet.column(0))
-    places = [
-        j
-        for j, name in enumerate(sheet.names)
-        if j > 0 and name not in known.drop and name != known.target
-    ]
-    is_target = np.array([name == known.target for name in ids], dtype=np.bool_)
-    wanted = np.array([is_wanted(name, known) for name in ids], dtype=np.bool_)
-    grid = make_grid(sheet, wanted & ~is_target, places, ids, known, source)
-    margins: dict[str, Annotation] = dict(grid.text_rows)
-    if is_target.any():
-        row = sheet.frame.row(int(np.argmax(is_target)))
-        kept = compress(places, grid.kept_columns)
-        margins[known.target or ""] = [row[j] for j in kept]
-    notes = [
-        *sheet.notes,
-        *_left_out("row", "text", list(grid.text_rows)),
-        *_left_out("column", "text", list(grid.text_columns)),
-    ]
-    return Block(
-        np.ascontiguousarray(grid.values.T),
-        _as_array(grid.columns),
-        _as_array(grid.rows),
-        margins,
-        orientation="columns",
-        evidence=evidence,
-        n_ignored=int(np.count_nonzero(~wanted & ~is_target)),
-        notes=tuple(notes),
-    )
-
-
-_READERS: dict[str, Callable[[Sheet, Known, str, str], Block]] = {
-    "rows": samples_in_rows,
-    "columns": samples_in_columns,
-}
-
-
-def _left_out(what: str, why: str, names: Sequence[str]) -> list[str]:
-    if not names:
-        return []
-    return [f"left out {counted(len(names), what)} of {why}: {quoted(names)}"]
-
-
-def _names(cells: Sequence[str | None]) -> list[str]:
-    return ["" if cell is None else cell.strip() for cell in cells]
-
-
-def _numbers_as_names(n: int) -> list[str]:
-    return [str(i + 1) for i in range(n)]
-
-
-def _as_array(names: Sequence[str]) -> Names:
-    return np.array(names, dtype=np.str_)

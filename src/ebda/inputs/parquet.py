@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from ebda.inputs.base import POLARS, Format, Opened, Package, Reading, Sheet
+from ebda.inputs.base import POLARS, Block, Format, Reading, Sheet
 from ebda.listing import quoted
 
-PYARROW = Package("pyarrow", "parquet", "reading Parquet in blocks")
 # What pandas calls the index that it writes as a column.
 _INDEX = "__index_level_0__"
 
@@ -18,6 +16,9 @@ _INDEX = "__index_level_0__"
 def load(path: Path, how: Reading) -> Sheet:
     """Read a Parquet file, with the index of pandas as names of rows."""
     pl = POLARS.load()
+    scan = pl.scan_parquet(path)
+    n_rows = scan.select(pl.len()).collect().item()
+    how.refuse_large(8 * n_rows * len(scan.collect_schema()), path)
     frame = pl.read_parquet(path)
     kinds = frame.schema.items()
     nested = [name for name, kind in kinds if kind.is_nested()]
@@ -38,19 +39,16 @@ def load(path: Path, how: Reading) -> Sheet:
     return Sheet(names, frame, row_names=names[:1] == [""], notes=notes)
 
 
-def open_files(path: Path, how: Reading) -> Opened:
+def open_files(path: Path, how: Reading) -> Block:
     """Open a Parquet file, or a folder of them, without the columns to leave out."""
-    PYARROW.load()
     from ebda.data.disk import open_parquet
 
     left_out = [*how.drop, *([] if how.target is None else [how.target])]
     table = open_parquet(path, left_out)
-
-    def column(name: str) -> list[Any]:
-        cells: list[Any] = table.column(name).tolist()
-        return cells
-
-    return Opened(table, column, features=table.names.astype(np.str_))
+    labels = (
+        {} if how.target is None else {how.target: table.column(how.target).tolist()}
+    )
+    return Block(table, None, table.names.astype(np.str_), labels)
 
 
 FORMAT = Format(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from itertools import compress
 from os import PathLike
 from pathlib import Path
 
@@ -12,14 +11,15 @@ import numpy as np
 
 from ebda.estimators.validation import one_of
 from ebda.inputs import values
-from ebda.inputs.base import Block, Format, Names, Reading, Sheet
+from ebda.inputs.base import Reading, Sheet
+from ebda.inputs.cells import DECIMALS
 from ebda.inputs.formats import find_format, load
-from ebda.inputs.grid import Known
-from ebda.inputs.labels import Labels, as_classes, choose, labelled, load_labels
+from ebda.inputs.grid import among
+from ebda.inputs.labels import labels_of, load_labels, with_labels
 from ebda.inputs.names import DUPLICATES, refuse_twice
 from ebda.inputs.orientation import ORIENTATIONS, to_block
 from ebda.inputs.table import Table
-from ebda.listing import counted, quoted
+from ebda.listing import counted
 
 
 def read(
@@ -35,6 +35,8 @@ def read(
     duplicates: str = "error",
     features: Sequence[str] | None = None,
     keep_missing: bool = False,
+    decimal: str | None = None,
+    max_memory: int | None = None,
 ) -> Table:
     r"""Read samples, features and labels from a file.
 
@@ -68,6 +70,12 @@ def read(
         out where that saves work.
     keep_missing : bool
         Whether missing values stay NaN, to be filled later.
+    decimal : {"point", "comma"}, optional
+        The decimal sign of text files; the other one may stand between thousands. None
+        finds out, and is an error where both would do.
+    max_memory : int, optional
+        Bytes that the content may take up; by default 1 GiB, or 20 times as much as
+        the file has.
 
     Returns
     -------
@@ -87,115 +95,73 @@ def read(
     one_of("duplicates", duplicates, DUPLICATES)
     if impute is not None:
         one_of("impute", impute, values.IMPUTATIONS)
+    if decimal is not None:
+        one_of("decimal", decimal, DECIMALS)
     path = Path(path)
     second = None if labels is None else load_labels(Path(labels))
-    known = Known(
+    how = Reading(
+        orient,
+        layer,
         target if second is None else None,
+        frozenset(drop),
         None if features is None else frozenset(features),
         () if second is None else second.samples(),
-        frozenset(drop),
+        decimal,
+        max_memory,
     )
     found = find_format(path)
-    loaded = load(path, found, Reading(orient, layer))
-    if isinstance(loaded, Sheet):
-        loaded = to_block(loaded, orient, known, str(path))
-    block = _prepared(loaded, known, duplicates, str(path))
-
-    taken: Labels | None
-    if second is not None:
-        n = block.values.shape[0]
-        taken = second.labels_of(_listed(block.samples), n, target)
-    else:
-        taken = choose(block, target, str(path))
-    table = _table(block, path, found)
+    block = load(path, found, how)
+    if isinstance(block, Sheet):
+        block = to_block(block, how, str(path))
+    # Names that are not there are made, 64 bytes each.
+    how.refuse_large(64 * sum(block.values.shape), path)
+    taken = labels_of(block, second, target, str(path))
+    if block.samples is not None:
+        way_out = "give each sample its own name"
+        refuse_twice(block.samples, str(path), "sample name", way_out)
+    table = _prepared(Table.of(block, str(path), found.name), how, duplicates)
     if taken is not None:
-        table = _with_labels(table, taken)
+        table = with_labels(table, taken)
     return _transformed(table, impute, log, keep_missing)
 
 
-def _listed(names: Names | None) -> list[str] | None:
-    return None if names is None else names.tolist()
-
-
-def _running(n: int) -> Names:
-    return np.arange(1, n + 1).astype(np.str_)
-
-
-def _prepared(block: Block, known: Known, duplicates: str, source: str) -> Block:
+def _prepared(table: Table, how: Reading, duplicates: str) -> Table:
     """With unique names of features, and without the features to leave out."""
-    n, p = block.values.shape
-    features = _running(p) if block.features is None else block.features
-    if block.samples is not None:
-        refuse_twice(block.samples, "sample", source)
-    if known.drop:
-        keep = ~np.isin(features, list(known.drop))
-        features, block = features[keep], replace(block, values=block.values[:, keep])
-    features = DUPLICATES[duplicates](features, source)
-    if not n or not len(features):
-        what = "sample" if not n else "feature with numbers"
-        if n and known.features is not None:
-            what = "feature of the model"
-        raise ValueError(
-            f"{source}: there is no {what}, with samples in {block.orientation} "
-            f"({block.evidence}); if that is the wrong way round, say so with --orient"
+    try:
+        X, features = values.in_memory(table.X), table.feature_names
+    except ValueError as error:
+        raise ValueError(f"{table.source}: {error}") from None
+    if how.drop:
+        keep = ~among(features.tolist(), how.drop)
+        X, features = X[:, keep], features[keep]
+    if not X.shape[0] or not len(features):
+        what = (
+            "feature with numbers" if how.features is None else "feature of the model"
         )
-    return replace(block, features=features)
-
-
-def _table(block: Block, path: Path, found: Format) -> Table:
-    n = block.values.shape[0]
-    assert block.features is not None
-    return Table(
-        values.as_float(block.values),
-        None,
-        _running(n) if block.samples is None else block.samples,
-        block.features,
-        str(path),
-        found.name,
-        block.orientation,
-        evidence=block.evidence,
-        notes=block.notes,
-        candidates=tuple(block.annotations),
-        n_ignored=block.n_ignored,
-        absent_is_zero=block.absent_is_zero,
-    )
-
-
-def _with_labels(table: Table, labels: Labels) -> Table:
-    """With labels; samples without one are left out, and listed in a note."""
-    has = labelled(labels.cells)
-    if not has.any():
-        raise ValueError(f"{table.source}: no sample has a label in {labels.words}")
-    notes = table.notes
-    if not has.all():
-        names = table.sample_names[~has].tolist()
-        left = f"left out {counted(len(names), 'sample')} without a label"
-        notes = (*notes, f"{left}: {quoted(names)}")
-    return replace(
-        table,
-        X=table.X if has.all() else table.X[has],
-        y=as_classes(list(compress(labels.cells, has)), table.source),
-        sample_names=table.sample_names[has],
-        target=labels.name,
-        labels_from=labels.words,
-        notes=notes,
-    )
+        raise ValueError(
+            f"{table.source}: there is no {what if X.shape[0] else 'sample'}, with "
+            f"samples in {table.orientation} ({table.evidence}); if that is the wrong "
+            "way round, say so with --orient"
+        )
+    names = DUPLICATES[duplicates](features, table.source)
+    return replace(table, X=X, feature_names=names)
 
 
 def _transformed(
     table: Table, impute: str | None, log: bool, keep_missing: bool
 ) -> Table:
     X, names = table.X, (table.sample_names, table.feature_names)
-    values.refuse_infinite(X, *names, table.source)
+    way_out = "was a logarithm of zero taken? Correct or remove them"
+    values.refuse(X, "infinite", *names, table.source, way_out)
     notes, done = list(table.notes), []
     hint = values.hint_about_log(X, log)
     if log:
         X = values.log_transform(X)
         done.append(values.LOG)
-    rows, columns = values.missing_cells(X)
+    rows, columns = values.cells_where(X)
     if impute is None and not keep_missing:
         way_out = "correct them, or fill in the median of the feature: --impute median"
-        values.refuse_missing(X, *names, table.source, way_out)
+        values.refuse(X, "missing", *names, table.source, way_out)
     elif impute is not None and len(rows):
         which = np.unique(columns)
         medians = np.full(table.n_features, np.nan)
@@ -211,8 +177,5 @@ def _transformed(
     if hint:
         notes.append(f"hint: {hint}")
     return replace(
-        table,
-        X=X,
-        transformation=", ".join(done) or "none",
-        notes=tuple(notes),
+        table, X=X, transformation=", ".join(done) or "none", notes=tuple(notes)
     )

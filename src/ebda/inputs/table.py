@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from ebda.inputs.base import Names
+from ebda.inputs.base import Block, Names
 from ebda.listing import counted, listed, quoted
-
-_PLACES = {"rows": "in rows", "columns": "in columns"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +66,26 @@ class Table:
     n_ignored: int = 0
     absent_is_zero: bool = False
 
+    @classmethod
+    def of(cls, block: Block, source: str, form: str) -> Self:
+        """A table without labels; running numbers stand in for names."""
+        n, p = block.values.shape
+        running = np.arange(1, max(n, p) + 1).astype(np.str_)
+        return cls(
+            block.values,
+            None,
+            running[:n] if block.samples is None else block.samples,
+            running[:p] if block.features is None else block.features,
+            source,
+            form,
+            block.orientation,
+            evidence=block.evidence,
+            notes=block.notes,
+            candidates=tuple(block.annotations),
+            n_ignored=block.n_ignored,
+            absent_is_zero=block.absent_is_zero,
+        )
+
     @property
     def n_samples(self) -> int:
         """Number of samples."""
@@ -91,7 +109,7 @@ class Table:
         kind = "sparse, " if sparse.issparse(self.X) else ""
         lines = [
             f"{self.source} ({kind}{self.format})",
-            f"  samples         {self.n_samples}, {_PLACES[self.orientation]}: "
+            f"  samples         {self.n_samples}, in {self.orientation}: "
             f"{self.evidence}",
             f"  features        {self.n_features}: "
             f"{quoted(self.feature_names.tolist())}",

@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from ebda.inputs.base import POLARS, Format, Reading, Sheet
+from ebda.inputs.cells import find_decimal
 from ebda.inputs.dialect import SEPARATORS, Dialect, cut, find_dialect, read_text
 
 
 def load(path: Path, how: Reading) -> Sheet:
     """Read a delimited text file as cells of text."""
-    data, notes = read_text(path)
+    data, notes = read_text(path, how)
     dialect = find_dialect(data, path)
     frame = parse(data, dialect, path)
     extra = frame.width - len(dialect.header)
@@ -21,14 +22,17 @@ def load(path: Path, how: Reading) -> Sheet:
             f"{path}: the header has {len(dialect.header)} cells, and the line after "
             f"it {frame.width}; are names with a separator in them without quotes?"
         )
+    decimal = how.decimal
+    if decimal is None and dialect.separator != "," and b"," in data[dialect.start :]:
+        decimal = find_decimal(frame, path)
     words = SEPARATORS[dialect.separator] + " between the cells"
-    if dialect.decimal_comma:
-        words += ", decimal commas"
+    if decimal is not None:
+        words += f", decimal {decimal}s"
     header = [""] * extra + dialect.header
     if dialect.header[0].startswith("#"):
         header[extra] = header[extra].lstrip("# ")
     header, frame = _without_empty_margins(header, frame)
-    return Sheet(header, frame, extra == 1, dialect.decimal_comma, (words, *notes))
+    return Sheet(header, frame, extra == 1, decimal, (words, *notes))
 
 
 def _without_empty_margins(header: list[str], frame: Any) -> tuple[list[str], Any]:

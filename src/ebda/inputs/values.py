@@ -9,6 +9,7 @@ import numpy.typing as npt
 from scipy import sparse
 from scipy.stats import skew
 
+from ebda.data.structure import check_structure
 from ebda.listing import counted, listed, quoted
 from ebda.typing import FloatArray, IntArray
 
@@ -21,8 +22,12 @@ _SKEWED = 2.0
 _LOOKED_AT = 1_000_000
 
 
-def as_float(X: Any) -> Any:
-    """Floating point numbers; float32 stays what it is."""
+def in_memory(X: Any) -> Any:
+    """An ndarray or a CSR array of floating point numbers; float32 stays what it is."""
+    check_structure(X)
+    X = sparse.csr_array(X) if sparse.issparse(X) else np.asarray(X)
+    if sparse.issparse(X) and not X.has_canonical_format:
+        X.sum_duplicates()
     return X if X.dtype.kind == "f" and X.dtype.itemsize >= 4 else X.astype(np.float64)
 
 
@@ -45,57 +50,35 @@ def _stored(X: Any) -> npt.NDArray[Any]:
     return data
 
 
-def missing_cells(X: Any) -> tuple[IntArray, IntArray]:
-    """Rows and columns of the values that are NaN."""
-    gaps = np.isnan(_stored(X))
-    if not gaps.any():
+def cells_where(X: Any, test: Any = np.isnan) -> tuple[IntArray, IntArray]:
+    """Rows and columns of the values for which a test is true; of those that miss."""
+    found = test(_stored(X))
+    if not found.any():
         return np.empty(0, np.intp), np.empty(0, np.intp)
     if sparse.issparse(X):
-        found = X.tocoo()
-        return found.row[gaps].astype(np.intp), found.col[gaps].astype(np.intp)
-    rows, columns = np.nonzero(gaps)
+        at = X.tocoo()
+        return at.row[found].astype(np.intp), at.col[found].astype(np.intp)
+    rows, columns = np.nonzero(found)
     return rows, columns
 
 
-def refuse_infinite(X: Any, samples: Any, features: Any, source: str) -> None:
-    """Refuse infinite values: how many there are, and the first of them."""
-    if not np.isinf(_stored(X)).any():
-        return
-    found = X.tocoo() if sparse.issparse(X) else None
-    if found is None:
-        rows, columns = np.nonzero(np.isinf(X))
-    else:
-        at = np.isinf(found.data)
-        rows, columns = found.row[at], found.col[at]
-    raise ValueError(
-        f"{source}: {counted(len(rows), 'value', 'are')} infinite, the first in "
-        f"{_place(rows[0], columns[0], samples, features)}; was a logarithm of zero "
-        "taken? Correct or remove them"
-    )
-
-
-def refuse_missing(
-    X: Any, samples: Any, features: Any, source: str, way_out: str
+def refuse(
+    X: Any, kind: str, samples: Any, features: Any, source: str, way_out: str
 ) -> None:
-    """Refuse missing values: how many there are, and the first of them."""
-    rows, columns = missing_cells(X)
+    """Refuse missing or infinite values: how many there are, and the first of them."""
+    rows, columns = cells_where(X, {"missing": np.isnan, "infinite": np.isinf}[kind])
     if not len(rows):
         return
     first = listed(
-        range(len(rows)),
+        np.column_stack([rows, columns]),
         3,
-        lambda k: _place(rows[k], columns[k], samples, features),
+        lambda at: f"sample {str(samples[at[0]])!r}, feature {str(features[at[1]])!r}",
         "; ",
     )
-    total = X.shape[0] * X.shape[1]
     raise ValueError(
-        f"{source}: {len(rows)} of {total} values "
-        f"{'is' if len(rows) == 1 else 'are'} missing: {first}; {way_out}"
+        f"{source}: {len(rows)} of {X.shape[0] * X.shape[1]} values "
+        f"{'is' if len(rows) == 1 else 'are'} {kind}: {first}; {way_out}"
     )
-
-
-def _place(i: int, j: int, samples: Any, features: Any) -> str:
-    return f"sample {str(samples[i])!r}, feature {str(features[j])!r}"
 
 
 def medians(X: Any, columns: IntArray, features: Any, source: str) -> FloatArray:
@@ -104,7 +87,7 @@ def medians(X: Any, columns: IntArray, features: Any, source: str) -> FloatArray
     by_column = sparse.csc_array(X) if sparse.issparse(X) else X
     for k, j in enumerate(columns):
         column = by_column[:, [j]]
-        cells = column.toarray() if sparse.issparse(column) else column
+        cells = column.toarray() if sparse.issparse(X) else column
         there = cells[~np.isnan(cells)]
         found[k] = np.median(there) if there.size else np.nan
     empty = columns[np.isnan(found)]
@@ -123,15 +106,12 @@ def fill(X: Any, values: FloatArray) -> Any:
     >>> fill(np.array([[1.0, np.nan], [3.0, 4.0]]), np.array([0.0, 9.0])).tolist()
     [[1.0, 9.0], [3.0, 4.0]]
     """
-    rows, columns = missing_cells(X)
+    rows, columns = cells_where(X)
     if not len(rows):
         return X
     filled = X.copy()
-    if sparse.issparse(X):
-        gaps = np.isnan(filled.data)
-        filled.data[gaps] = values[columns]
-    else:
-        filled[rows, columns] = values[columns]
+    stored = _stored(filled)
+    stored[np.isnan(stored)] = values[columns]
     return filled
 
 
@@ -167,8 +147,6 @@ def hint_about_log(X: Any, log: bool) -> str | None:
 
 def constant_features(X: Any) -> int:
     """Number of features with the same value in all samples."""
-    if sparse.issparse(X):
-        low, high = X.min(axis=0).toarray().ravel(), X.max(axis=0).toarray().ravel()
-    else:
-        low, high = X.min(axis=0), X.max(axis=0)
+    ends = X.min(axis=0), X.max(axis=0)
+    low, high = (e.toarray() if sparse.issparse(X) else e for e in ends)
     return int(np.count_nonzero(low == high))

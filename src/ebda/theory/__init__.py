@@ -24,11 +24,7 @@ from ebda.theory.covariances import (
 )
 from ebda.theory.planning import expected_error
 from ebda.theory.rates import c_p, error_rate, error_rates, optimal_error
-from ebda.theory.worst_case import (
-    optimal_worst_case,
-    theorem1_bound,
-    worst_case_error,
-)
+from ebda.theory.worst_case import optimal_worst_case, theorem1_bound, worst_case_error
 
 __all__ = [
     "AR1",

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import gammaln
+from scipy import stats
 
+from ebda.theory.covariances import vector
 from ebda.theory.quadrature import Estimate, panel_rule, switch_points
 from ebda.typing import FloatArray
 
@@ -105,7 +106,10 @@ def check_conditions(
         zero, _ = switch_points(eta_hat, np.concatenate([-half[::-1], [0.0], half]))
         threshold = _threshold(eta_hat, zero)
         return Conditions(threshold, _fourth_moment(eta_hat, zero, df))
-    values, estimates = _paired(z, eta_hat)
+    if z is None:
+        raise ValueError("z must be given if eta_hat is an array")
+    values = vector("z", z)
+    estimates = vector("eta_hat", eta_hat, values.size)
     size, nonzero = np.abs(values), estimates != 0
     first = size[nonzero].min(initial=np.inf)
     threshold = float(size[size < first].max(initial=0.0))
@@ -129,7 +133,8 @@ def _fourth_moment(eta_hat: Estimate, jumps: FloatArray, df: float | None) -> fl
     fourth = eta_hat(nodes) ** 4
     if not np.isfinite(fourth).all():
         raise ValueError("eta_hat must be finite for every finite z")
-    terms = weights * fourth * np.exp(_null_logpdf(nodes, df))
+    null = stats.norm if df is None else stats.t(df)
+    terms = weights * fourth * null.pdf(nodes)
     far = np.abs(nodes)
     last, before = (
         float(terms[(far > shells[-j - 1]) & (far < shells[-j])].sum()) for j in (1, 2)
@@ -138,33 +143,6 @@ def _fourth_moment(eta_hat: Estimate, jumps: FloatArray, df: float | None) -> fl
     if ratio > 1 - 1e-6:
         return float("inf")
     return float(terms.sum()) + last * ratio / (1 - ratio)
-
-
-def _null_logpdf(z: FloatArray, df: float | None) -> FloatArray:
-    """Log density of N(0, 1), or of t with df degrees of freedom."""
-    if df is None:
-        normal: FloatArray = -0.5 * (z * z + np.log(2 * np.pi))
-        return normal
-    constant = gammaln((df + 1) / 2) - gammaln(df / 2) - 0.5 * np.log(df * np.pi)
-    result: FloatArray = constant - (df + 1) / 2 * np.log1p(z * z / df)
-    return result
-
-
-def _paired(
-    z: npt.ArrayLike | None, eta_hat: npt.ArrayLike
-) -> tuple[FloatArray, FloatArray]:
-    if z is None:
-        raise ValueError("z must be given if eta_hat is an array")
-    values = np.asarray(z, dtype=np.float64)
-    estimates = np.asarray(eta_hat, dtype=np.float64)
-    if values.ndim != 1 or values.shape != estimates.shape or values.size == 0:
-        raise ValueError(
-            "eta_hat and z must be vectors of equal length; "
-            f"got shapes {estimates.shape} and {values.shape}"
-        )
-    if not (np.isfinite(values).all() and np.isfinite(estimates).all()):
-        raise ValueError("eta_hat and z must be finite")
-    return values, estimates
 
 
 def _interpolated(z: FloatArray, estimates: FloatArray) -> Estimate:

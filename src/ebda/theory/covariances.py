@@ -15,7 +15,6 @@ object      quadratic form   solve                lambda_max(R)
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -272,13 +271,6 @@ class Dense:
         return float(eigsh(R, k=1, which="LA", v0=start, return_eigenvectors=False)[0])
 
 
-_FROM_DIMENSION: dict[int, Callable[[npt.ArrayLike], Covariance]] = {
-    0: Diagonal,
-    1: Diagonal,
-    2: Dense,
-}
-
-
 def as_covariance(covariance: npt.ArrayLike | Covariance, p: int) -> Covariance:
     """Convert a number, an array or an object to a covariance of p features.
 
@@ -298,18 +290,16 @@ def as_covariance(covariance: npt.ArrayLike | Covariance, p: int) -> Covariance:
     >>> as_covariance(AR1(0.9), 3)
     AR1(rho=0.9, variance=array(1.))
     """
-    if isinstance(covariance, Covariance):
-        result: Covariance = covariance
-    else:
+    if not isinstance(covariance, Covariance):
         values = np.asarray(covariance, dtype=np.float64)
-        if values.ndim not in _FROM_DIMENSION:
+        if values.ndim > 2:
             raise ValueError(
                 "covariance must be a number, a vector, a matrix or a covariance "
                 f"object such as AR1; got an array of shape {values.shape}"
             )
-        result = _FROM_DIMENSION[values.ndim](values)
-    result.diagonal(p)
-    return result
+        covariance = Dense(values) if values.ndim == 2 else Diagonal(values)
+    covariance.diagonal(p)
+    return covariance
 
 
 def _positive(name: str, values: npt.ArrayLike) -> FloatArray:
@@ -327,3 +317,14 @@ def _per_feature(name: str, values: FloatArray, p: int) -> FloatArray:
             else f"{name} must be a number or a vector, got shape {values.shape}"
         )
     return np.broadcast_to(values, (p,))
+
+
+def vector(name: str, values: npt.ArrayLike, size: int | None = None) -> FloatArray:
+    """Finite numbers, as many as there are features if that is known."""
+    result = np.asarray(values, dtype=np.float64)
+    if result.ndim != 1 or result.size == 0 or result.size != (size or result.size):
+        wanted = "a vector" if size is None else f"a vector of {size} features"
+        raise ValueError(f"{name} must be {wanted}, got shape {result.shape}")
+    if not np.isfinite(result).all():
+        raise ValueError(f"{name} must be finite")
+    return result

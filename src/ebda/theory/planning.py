@@ -22,16 +22,14 @@ normal.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import minimize_scalar
 
-from ebda.priors.posterior import DiscretePosterior, Posterior
-from ebda.rule import shrinkage
+from ebda.priors.discrete import DiscretePrior
+from ebda.rule.shrinkage import SHRINKAGES
 from ebda.theory.quadrature import panel_rule, switch_points
 from ebda.typing import FloatArray
 
@@ -48,26 +46,6 @@ _NEGLIGIBLE = 1e-6
 # Panels of the inversion: each is wider than the last by this factor.
 _GROWTH = 1.3
 _MAX_PANELS = 200
-
-
-def _unshrunk(z: FloatArray, posterior: Posterior, kappa: float) -> FloatArray:
-    return z
-
-
-RULES: dict[str, Callable[[FloatArray, Posterior, float], FloatArray]] = {
-    "mean": shrinkage.mean,
-    "sparse": shrinkage.sparse,
-    "hard": shrinkage.hard,
-    "none": _unshrunk,
-}
-
-
-@runtime_checkable
-class _Effects(Protocol):
-    """A discrete prior, such as `ebda.priors.DiscretePrior`."""
-
-    atoms: FloatArray
-    weights: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +90,7 @@ class _Terms:
 
 def expected_error(
     n: npt.ArrayLike,
-    effects: _Effects | npt.ArrayLike,
+    effects: DiscretePrior | npt.ArrayLike,
     pi0: float | None = None,
     *,
     n_features: int,
@@ -169,67 +147,52 @@ def expected_error(
     >>> expected_error([12, 25, 50], **study, fixed_counts=True).round(3)
     array([0.153, 0.03 , 0.004])
     """
-    atoms, mass = _effect_prior(effects, weights, pi0)
+    prior = _effect_prior(effects, weights, pi0)
     sizes = np.asarray(n, dtype=np.float64)
     if not (np.isfinite(sizes).all() and (sizes >= 1).all()):
         raise ValueError("n must be at least 1 sample per class")
     if n_features < 1:
         raise ValueError(f"n_features must be at least 1, got {n_features!r}")
-    if rule not in RULES:
-        raise ValueError(f"rule must be one of {sorted(RULES)}, got {rule!r}")
+    if rule != "none" and rule not in SHRINKAGES:
+        raise ValueError(f"rule must be one of {[*SHRINKAGES, 'none']}, got {rule!r}")
     out = np.empty(sizes.size)
     for i, size in enumerate(sizes.ravel()):
-        terms = _terms(size, atoms, mass, rule, zero_threshold)
+        terms = _terms(size, prior, rule, zero_threshold)
         out[i] = _lower_tail(terms, n_features, fixed_counts)
     return out.reshape(sizes.shape)[()]
 
 
 def _effect_prior(
-    effects: _Effects | npt.ArrayLike,
+    effects: DiscretePrior | npt.ArrayLike,
     weights: npt.ArrayLike | None,
     pi0: float | None,
-) -> tuple[FloatArray, FloatArray]:
-    """Distinct atoms in ascending order, and their weights, which sum to one."""
-    if isinstance(effects, _Effects):
+) -> DiscretePrior:
+    """The prior of the effects, with the features without effect."""
+    if isinstance(effects, DiscretePrior):
         if weights is not None:
             raise ValueError("weights must not be given if effects is a prior")
-        atoms, mass = effects.atoms, effects.weights
+        prior = effects
     else:
-        atoms = np.atleast_1d(np.asarray(effects, dtype=np.float64))
-        mass = np.asarray(
-            np.ones(atoms.shape) if weights is None else weights, dtype=np.float64
-        )
-    if atoms.ndim != 1 or atoms.shape != mass.shape or atoms.size == 0:
-        raise ValueError(
-            f"effects and weights must be vectors of equal length; got shapes "
-            f"{atoms.shape} and {mass.shape}"
-        )
-    if not (np.isfinite(atoms).all() and (mass >= 0).all() and 0 < mass.sum() < np.inf):
-        raise ValueError(
-            "effects must be finite, and weights non-negative and not all zero"
-        )
-    mass = mass / mass.sum()
-    if pi0 is not None:
-        if not 0 <= pi0 <= 1:
-            raise ValueError(f"pi0 must lie between 0 and 1, got {pi0!r}")
-        atoms = np.append(atoms, 0.0)
-        mass = np.append((1 - pi0) * mass, pi0)
-    distinct, where = np.unique(atoms[mass > 0], return_inverse=True)
-    total: FloatArray = np.zeros(distinct.size)
-    np.add.at(total, where, mass[mass > 0])
-    return distinct, total
+        equal = np.ones(np.shape(effects))
+        prior = DiscretePrior(effects, equal if weights is None else weights)
+    if pi0 is None:
+        return prior
+    if not 0 <= pi0 <= 1:
+        raise ValueError(f"pi0 must lie between 0 and 1, got {pi0!r}")
+    rest = (1 - pi0) * prior.weights
+    return DiscretePrior(np.append(prior.atoms, 0.0), np.append(rest, pi0))
 
 
-def _terms(
-    n: float, atoms: FloatArray, prior: FloatArray, rule: str, kappa: float
-) -> _Terms:
+def _terms(n: float, prior: DiscretePrior, rule: str, kappa: float) -> _Terms:
     """Integrate over z given each atom, for n samples per class."""
     scale = np.sqrt(2 / n)
-    eta, log_prior = atoms / scale, np.log(prior)
+    of_eta = prior.rescale(1 / scale)
+    eta = of_eta.atoms
 
     def estimate(z: FloatArray) -> FloatArray:
-        posterior = DiscretePosterior(z, np.ones_like(z), eta, log_prior)
-        return RULES[rule](z, posterior, kappa)
+        if rule == "none":
+            return z
+        return SHRINKAGES[rule].estimate(z, of_eta.posterior(z), kappa)
 
     grid = np.arange(eta[0] - _REACH, eta[-1] + _REACH + _GRID_STEP, _GRID_STEP)
     jumps, _ = switch_points(estimate, grid)
@@ -246,7 +209,8 @@ def _terms(
     # Nodes that no atom uses are dropped: with the sparse rule most of them.
     columns = used.any(axis=0)
     a, mass = a[:, columns], np.where(used, mass, 0.0)[:, columns]
-    return _Terms(prior, a, mass, zero, a * atoms[:, None] / 2, np.sqrt(1 + 0.5 / n))
+    shift = a * prior.atoms[:, None] / 2
+    return _Terms(prior.weights, a, mass, zero, shift, np.sqrt(1 + 0.5 / n))
 
 
 def _lower_tail(terms: _Terms, p: int, fixed_counts: bool) -> float:

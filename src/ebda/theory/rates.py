@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
 
-from ebda.theory.covariances import Covariance, as_covariance
+from ebda.theory.covariances import Covariance, as_covariance, vector
 from ebda.typing import FloatArray
 
 
@@ -119,9 +119,7 @@ def optimal_error(
 
 
 def c_p(
-    mean1: npt.ArrayLike,
-    mean2: npt.ArrayLike,
-    covariance: npt.ArrayLike | Covariance,
+    mean1: npt.ArrayLike, mean2: npt.ArrayLike, covariance: npt.ArrayLike | Covariance
 ) -> float:
     """Squared distance of the means in standard deviations, ``C_p = d' D^-1 d``.
 
@@ -148,12 +146,12 @@ def rule_margins(
     covariance: npt.ArrayLike | Covariance,
 ) -> tuple[float, float, FloatArray, Covariance]:
     """The scores of both means, the weights and the covariance, validated."""
-    a = _vector("coef", np.asarray(coef, dtype=np.float64).ravel(), None)
+    a = vector("coef", np.ravel(coef))
     b = np.asarray(intercept, dtype=np.float64)
     if b.size != 1:
         raise ValueError(f"intercept must be one number, got shape {b.shape}")
-    first = float(a @ _vector("mean1", mean1, a.size)) + b.item()
-    second = float(a @ _vector("mean2", mean2, a.size)) + b.item()
+    first = float(a @ vector("mean1", mean1, a.size)) + b.item()
+    second = float(a @ vector("mean2", mean2, a.size)) + b.item()
     return first, second, a, as_covariance(covariance, a.size)
 
 
@@ -186,15 +184,5 @@ def check_class_prior(class_prior: tuple[float, float]) -> tuple[float, float]:
 
 
 def _difference(mean1: npt.ArrayLike, mean2: npt.ArrayLike) -> FloatArray:
-    first = _vector("mean1", mean1, None)
-    return first - _vector("mean2", mean2, first.size)
-
-
-def _vector(name: str, values: npt.ArrayLike, size: int | None) -> FloatArray:
-    result = np.asarray(values, dtype=np.float64)
-    if result.ndim != 1 or result.size == 0 or result.size != (size or result.size):
-        wanted = "a vector" if size is None else f"a vector of {size} features"
-        raise ValueError(f"{name} must be {wanted}, got shape {result.shape}")
-    if not np.isfinite(result).all():
-        raise ValueError(f"{name} must be finite")
-    return result
+    first = vector("mean1", mean1)
+    return first - vector("mean2", mean2, first.size)

@@ -18,12 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
 
-from ebda.theory.rates import (
-    bayes_error,
-    check_class_prior,
-    class_errors,
-    rule_margins,
-)
+from ebda.theory.rates import bayes_error, check_class_prior, class_errors, rule_margins
 from ebda.typing import FloatArray
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -11,7 +13,17 @@ import numpy.typing as npt
 
 from ebda.data.disk.source import Block, grid, in_two_dimensions, run_chunk
 from ebda.data.pages import release
+from ebda.data.structure import check_pointers, check_structure
 from ebda.sizes import sizes
+
+
+@contextmanager
+def _decompressing() -> Iterator[None]:
+    """Say of a chunk that cannot be decompressed what it is: damaged."""
+    try:
+        yield
+    except RuntimeError as error:
+        raise OSError(f"a chunk of the store is damaged: {error}") from error
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +84,8 @@ class ChunkedArray:
         return grid(self.shape, self.dtype.itemsize, chunk, by_column=False)
 
     def read(self, block: Block) -> npt.NDArray[Any]:
-        return np.asarray(self.X[block.rows, block.cols])
+        with _decompressing():
+            return np.asarray(self.X[block.rows, block.cols])
 
     def reference(self, n_rows: int) -> None:
         """None: what is read a dozen times should be decompressed only once."""
@@ -98,7 +111,11 @@ class SparseOnDisk:
     def plan(self) -> list[Block]:
         """Runs of rows, or of columns, with about `sizes.block_bytes`."""
         n, p = self.shape
-        indptr = np.asarray(self.X.group["indptr"][:], dtype=np.int64)
+        group = self.X.group
+        indptr = np.asarray(group["indptr"][:])
+        major = p if self.X.format == "csc" else n
+        check_pointers(indptr, major, (len(group["indices"]), len(group["data"])))
+        indptr = indptr.astype(np.int64)
         # Each value is stored with the number of its row or column.
         most = sizes.block_bytes // (self.dtype.itemsize + 8)
         cuts = [0]
@@ -112,9 +129,11 @@ class SparseOnDisk:
         return [Block(rows, slice(0, p)) for rows in runs]
 
     def read(self, block: Block) -> Any:
-        if self.X.format == "csc":
-            return self.X[:, block.cols]
-        return self.X[block.rows]
+        with _decompressing():
+            by_column = self.X.format == "csc"
+            values = self.X[:, block.cols] if by_column else self.X[block.rows]
+        check_structure(values)
+        return values
 
     def reference(self, n_rows: int) -> None:
         """None: rows that are kept are sparse, and fit in memory."""
