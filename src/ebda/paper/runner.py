@@ -33,7 +33,8 @@ class Task:
     methods: tuple[str, ...]
 
 
-def _key(record: Record) -> Key:
+def key_of(record: Record) -> Key:
+    """What a repetition is of."""
     return record["table"], record["row"], record["method"], record["repetition"]
 
 
@@ -48,7 +49,7 @@ def read_runs(path: Path) -> list[Record]:
     for line in path.read_bytes().split(b"\n"):
         with suppress(ValueError, KeyError, TypeError):
             record = json.loads(line)
-            found[_key(record)] = record
+            found[key_of(record)] = record
     return [found[key] for key in sorted(found)]
 
 
@@ -60,21 +61,19 @@ def plan(
     done: set[Key],
 ) -> list[Task]:
     """The tasks that remain, by repetition, so that all cells progress together."""
-    tasks = []
-    for repetition in range(repetitions):
-        for name in tables:
-            table = TABLES[name]
-            for i, row in enumerate(table.rows):
-                if rows and row.label not in rows:
-                    continue
-                left = tuple(
-                    method
-                    for method in methods(name)
-                    if (name, row.label, method, repetition) not in done
-                )
-                if left:
-                    tasks.append(Task(name, i, repetition, left))
-    return tasks
+    tasks = [
+        Task(
+            name,
+            i,
+            n,
+            tuple(m for m in methods(name) if (name, row.label, m, n) not in done),
+        )
+        for n in range(repetitions)
+        for name in tables
+        for i, row in enumerate(TABLES[name].rows)
+        if not rows or row.label in rows
+    ]
+    return [task for task in tasks if task.methods]
 
 
 def carry_out(
