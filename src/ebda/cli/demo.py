@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ebda.cli import options as shared
-from ebda.cli.outcome import confusion_words
+from ebda.cli.outcome import confusion_words, feature_words
 from ebda.datasets import load_golub
 from ebda.estimators.classifier import EBClassifier
 from ebda.evaluation import evaluate
@@ -32,13 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="where to write the picture (default: %(default)s)",
     )
-    parser.add_argument(
-        "--top",
-        type=int,
-        default=10,
-        metavar="N",
-        help="how many genes to list (default: %(default)s)",
-    )
+    shared.add_top(parser)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -55,6 +49,7 @@ def run(options: argparse.Namespace) -> None:
     start = time.perf_counter()
     model = EBClassifier().fit(data[train], golub.target[train])
     fitted = time.perf_counter() - start
+    model.feature_names_in_ = golub.feature_names.astype(object)
     tested = evaluate(model, data[test], golub.target[test])
     print(
         f"Fitted EBClassifier() to the logarithms in {fitted:.2f} s, without tuning: "
@@ -68,7 +63,7 @@ def run(options: argparse.Namespace) -> None:
     print()
     print(describe_prior(model.prior_))
     print()
-    print(gene_table(model, golub.feature_names, options.top))
+    print(feature_words(model, options.top))
     draw(model, options.out)
 
 
@@ -87,24 +82,6 @@ def describe_prior(prior: Any) -> str:
         if atom != 0
     ]
     return "\n".join(lines)[:-1] + "."
-
-
-def gene_table(model: EBClassifier, names: Any, top: int) -> str:
-    """The genes with the strongest evidence, by name."""
-    ranking = model.ranking_
-    order = ranking.order[:top]
-    lines = [
-        f"{np.count_nonzero(ranking.selected())} genes differ with a false discovery "
-        f"rate of 5 %. The first {len(order)} (positive: higher in "
-        f"{model.classes_[1]}):",
-        "  gene                     z   posterior mean   P(zero)   q-value",
-    ]
-    lines += [
-        f"  {names[j]:<18}{ranking.z[j]:>8.2f}{ranking.posterior_mean[j]:>17.2f}"
-        f"{ranking.prob_zero[j]:>10.2g}{ranking.q_value[j]:>10.2g}"
-        for j in order
-    ]
-    return "\n".join(lines)
 
 
 def draw(model: EBClassifier, path: Path) -> None:

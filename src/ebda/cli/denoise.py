@@ -18,7 +18,6 @@ from ebda.inputs.base import Sheet
 from ebda.inputs.cells import numbers
 from ebda.inputs.formats import find_format, load_table, names_of
 from ebda.listing import counted, listed, quoted
-from ebda.priors import PRIORS
 from ebda.rule.ranking import tail_average
 from ebda.typing import FloatArray
 
@@ -50,8 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="P",
         help="probability inside the interval (default: %(default)s)",
     )
-    priors = [name for name, family in PRIORS.items() if family.is_estimated]
-    parser.add_argument("--prior", choices=priors, default="dp")
+    shared.add_prior(parser)
     parser.add_argument(
         "--missing",
         choices=["error", "keep"],
@@ -61,7 +59,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--prefix", default="", help="put before the names of the added columns"
     )
-    parser.add_argument("--seed", type=int, default=0, metavar="S")
     shared.add_quiet(parser)
 
 

@@ -24,7 +24,6 @@ from ebda.inputs.matching import by_name
 from ebda.inputs.on_disk import is_large, open_table
 from ebda.inputs.values import medians
 from ebda.listing import quoted
-from ebda.priors import PRIORS
 from ebda.rule.shrinkage import SHRINKAGES
 
 HELP = "fit a classifier to a file, with its cross-validated error"
@@ -57,24 +56,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FOLDS",
         help="folds of the cross-validation, 0 for none (default: %(default)s)",
     )
-    priors = [name for name, family in PRIORS.items() if family.is_estimated]
-    parser.add_argument("--prior", choices=priors, default="dp")
+    shared.add_prior(parser)
     parser.add_argument("--shrinkage", choices=["auto", *SHRINKAGES], default="auto")
     parser.add_argument("--covariance", choices=["auto", *COVARIANCES], default="auto")
-    parser.add_argument("--seed", type=int, default=0, metavar="S")
     parser.add_argument(
         "--jobs",
         type=int,
         metavar="N",
         help="number of threads; the result does not depend on it",
     )
-    parser.add_argument(
-        "--top",
-        type=int,
-        default=10,
-        metavar="N",
-        help="features to list (default: %(default)s)",
-    )
+    shared.add_top(parser)
     parser.add_argument(
         "--on-disk",
         action="store_true",

@@ -11,6 +11,7 @@ from ebda.inputs.formats import names_of
 from ebda.inputs.names import DUPLICATES
 from ebda.inputs.orientation import ORIENTATIONS
 from ebda.inputs.values import IMPUTATIONS
+from ebda.priors import PRIORS
 
 
 def add_data(parser: argparse.ArgumentParser) -> None:
@@ -84,6 +85,37 @@ def add_table(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="CSV, TSV (also .gz) or Parquet by the ending (default: CSV to standard "
         "output)",
+    )
+
+
+def add_model(parser: argparse.ArgumentParser) -> None:
+    """A fitted model, and what is done about data that lack something it needs."""
+    parser.add_argument("model", type=Path, metavar="MODEL", help="the model file")
+    parser.add_argument(
+        "--missing",
+        choices=["error", "zero-weight"],
+        default="error",
+        help="features or values that are missing: an error (default), or given no "
+        "weight: they are replaced by the mean of the class means, at which a feature "
+        "favours no class",
+    )
+
+
+def add_prior(parser: argparse.ArgumentParser) -> None:
+    """The family of priors, and the seed of what is drawn for it."""
+    priors = [name for name, family in PRIORS.items() if family.is_estimated]
+    parser.add_argument("--prior", choices=priors, default="dp")
+    parser.add_argument("--seed", type=int, default=0, metavar="S")
+
+
+def add_top(parser: argparse.ArgumentParser) -> None:
+    """How many features are listed."""
+    parser.add_argument(
+        "--top",
+        type=int,
+        default=10,
+        metavar="N",
+        help="features to list (default: %(default)s)",
     )
 
 

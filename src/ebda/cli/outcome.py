@@ -34,21 +34,15 @@ class Fitted:
 
 def about(table: Table, judged: Table, options: argparse.Namespace) -> dict[str, Any]:
     """What the model file keeps of the data, for others to be read the same way."""
+    of_table = ("format", "n_samples", "n_features", "target", "orientation")
+    of_options = ("log", "impute", "layer", "drop", "duplicates")
     return {
         "source": Path(table.source).name,
-        "format": table.format,
-        "n_samples": table.n_samples,
-        "n_features": table.n_features,
-        "target": table.target,
+        **{name: getattr(table, name) for name in of_table},
+        "transformation": table.transformation,
         "labels": None if options.labels is None else options.labels.name,
         "classes": {str(label): n for label, n in table.class_counts.items()},
-        "orientation": table.orientation,
-        "transformation": table.transformation,
-        "log": options.log,
-        "impute": options.impute,
-        "layer": options.layer,
-        "drop": options.drop,
-        "duplicates": options.duplicates,
+        **{name: getattr(options, name) for name in of_options},
         "notes": list(table.notes),
         "command": options.command_line,
         "fitted_to": table.fingerprint(),
@@ -64,15 +58,12 @@ def record(
 ) -> dict[str, Any]:
     """Everything that is printed, as JSON."""
     model = fitted.model
-    both = {"evaluation": fitted.cross_validated, "test": fitted.tested}
     return {
         "ebda": __version__,
         "data": about(table, table, options),
         "classes": model.classes_,
-        **{
-            name: None if found is None else evaluation_record(found)
-            for name, found in both.items()
-        },
+        "evaluation": evaluation_record(fitted.cross_validated),
+        "test": evaluation_record(fitted.tested),
         "n_factors": model.n_factors_,
         "selection": selection_record(model.selection_),
         "n_selected": n_selected(model),
@@ -109,19 +100,15 @@ def words(fitted: Fitted, written: dict[str, Path], options: argparse.Namespace)
     return "\n\n".join(parts)
 
 
-def evaluation_record(evaluation: Evaluation) -> dict[str, Any]:
+def evaluation_record(evaluation: Evaluation | None) -> dict[str, Any] | None:
     """Error, interval and confusion table."""
-    low, high = evaluation.interval()
-    return {
-        "n_folds": evaluation.n_folds,
+    if evaluation is None:
+        return None
+    names = ("n_folds", "n_errors", "error", "chance_error", "log_loss", "classes")
+    return {name: getattr(evaluation, name) for name in names} | {
         "n_samples": len(evaluation.codes),
-        "n_errors": evaluation.n_errors,
-        "error": evaluation.error,
-        "interval": [low, high],
+        "interval": evaluation.interval(),
         "level": 0.95,
-        "chance_error": evaluation.chance_error,
-        "log_loss": evaluation.log_loss,
-        "classes": evaluation.classes,
         "confusion": evaluation.confusion,
     }
 
@@ -207,6 +194,7 @@ def _cut(name: str, wide: int) -> str:
 
 def selection_record(selection: Selection) -> list[dict[str, Any]]:
     """What was compared, and its share in the rule."""
+    rows = zip(selection.weight, selection.separation, selection.error, strict=True)
     return [
         {
             "covariance": covariance,
@@ -215,11 +203,7 @@ def selection_record(selection: Selection) -> list[dict[str, Any]]:
             "separation": separation,
             "standard_error": error,
         }
-        for (covariance, shrinkage), weight, separation, error in zip(
-            selection.candidates,
-            selection.weight,
-            selection.separation,
-            selection.error,
-            strict=True,
+        for (covariance, shrinkage), (weight, separation, error) in zip(
+            selection.candidates, rows, strict=True
         )
     ]

@@ -17,14 +17,13 @@ from ebda import files
 from ebda.inputs.base import POLARS
 
 
-def _csv(frame: Any) -> bytes:
-    text: str = frame.write_csv()
-    return text.encode()
+def _text(separator: str) -> Callable[[Any], bytes]:
+    return lambda frame: frame.write_csv(separator=separator).encode()
 
 
-def _tsv(frame: Any) -> bytes:
-    text: str = frame.write_csv(separator="\t")
-    return text.encode()
+def _packed(separator: str) -> Callable[[Any], bytes]:
+    # Without a time stamp the same table gives the same bytes.
+    return lambda frame: gzip.compress(_text(separator)(frame), mtime=0)
 
 
 def _parquet(frame: Any) -> bytes:
@@ -33,17 +32,12 @@ def _parquet(frame: Any) -> bytes:
     return stream.getvalue()
 
 
-def _packed(write: Callable[[Any], bytes]) -> Callable[[Any], bytes]:
-    # Without a time stamp the same table gives the same bytes.
-    return lambda frame: gzip.compress(write(frame), mtime=0)
-
-
 WRITERS: dict[str, Callable[[Any], bytes]] = {
-    ".csv": _csv,
-    ".tsv": _tsv,
-    ".txt": _tsv,
-    ".csv.gz": _packed(_csv),
-    ".tsv.gz": _packed(_tsv),
+    ".csv": _text(","),
+    ".tsv": _text("\t"),
+    ".txt": _text("\t"),
+    ".csv.gz": _packed(","),
+    ".tsv.gz": _packed("\t"),
     ".parquet": _parquet,
 }
 
@@ -57,12 +51,12 @@ def writer_for(path: Path | None) -> Callable[[Any], bytes]:
     .tsv.gz, .parquet
     """
     if path is None:
-        return _csv
+        return WRITERS[".csv"]
     for ending, write in WRITERS.items():
         if path.name.lower().endswith(ending):
             return write
     if files.is_special(path):
-        return _csv
+        return WRITERS[".csv"]
     raise ValueError(f"--out {path}: the ending is none of {', '.join(WRITERS)}")
 
 

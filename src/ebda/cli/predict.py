@@ -6,7 +6,6 @@ import argparse
 import sys
 import time
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,17 +27,9 @@ DESCRIPTION = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the command."""
-    parser.add_argument("model", type=Path, metavar="MODEL", help="the model file")
+    shared.add_model(parser)
     shared.add_data(parser)
     shared.add_table(parser)
-    parser.add_argument(
-        "--missing",
-        choices=["error", "zero-weight"],
-        default="error",
-        help="features or values that are missing: an error (default), or given no "
-        "weight: they are replaced by the mean of the class means, at which a feature "
-        "favours no class",
-    )
     shared.add_printing(parser)
 
 

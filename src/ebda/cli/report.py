@@ -27,7 +27,7 @@ DESCRIPTION = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the command."""
-    parser.add_argument("model", type=Path, metavar="MODEL", help="the model file")
+    shared.add_model(parser)
     shared.add_data(parser)
     shared.add_labels(parser)
     parser.add_argument(
@@ -35,12 +35,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="FILE",
         help="where to write the page (default: MODEL with the ending .html)",
-    )
-    parser.add_argument(
-        "--missing",
-        choices=["error", "zero-weight"],
-        default="error",
-        help="as in ebda predict",
     )
     parser.add_argument(
         "--test",

@@ -9,7 +9,7 @@ in a fixed order, so that they do not depend on when anything was computed.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,22 +54,33 @@ def read_runs(path: Path) -> list[Record]:
 
 
 def plan(
-    tables: Sequence[str],
-    methods: Callable[[str], Sequence[str]],
-    rows: Sequence[str] | None,
+    methods: Mapping[str, Sequence[str]],
+    rows: Sequence[str],
     repetitions: int,
     done: set[Key],
 ) -> list[Task]:
-    """The tasks that remain, by repetition, so that all cells progress together."""
+    """The tasks that remain, by repetition, so that all cells progress together.
+
+    Parameters
+    ----------
+    methods : mapping
+        The methods of each table.
+    rows : sequence of str
+        Labels of the rows that are wanted; empty for all.
+    repetitions : int
+        How many are wanted of each cell.
+    done : set
+        Those that are there already.
+    """
     tasks = [
         Task(
             name,
             i,
             n,
-            tuple(m for m in methods(name) if (name, row.label, m, n) not in done),
+            tuple(m for m in of_table if (name, row.label, m, n) not in done),
         )
         for n in range(repetitions)
-        for name in tables
+        for name, of_table in methods.items()
         for i, row in enumerate(TABLES[name].rows)
         if not rows or row.label in rows
     ]
