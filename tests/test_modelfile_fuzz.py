@@ -386,12 +386,12 @@ def test_places_and_names_that_cannot_be(tmp_path: Path) -> None:
         raw = with_array(to(value), *codes, dtype="<i8")
         refused(raw, tmp_path, "codes holds indices out of range")
     twice = PAYLOAD.replace(b"gene 0gene 1", b"gene 1gene 1")
-    refused(seal(HEADER, twice), tmp_path, "a name twice")
+    refused(seal(HEADER, twice), tmp_path, "must be free of duplicates")
     unsorted = PAYLOAD.replace(b"ALLAML", b"AMLALL")
     refused(seal(HEADER, unsorted), tmp_path, "classes_ must be ascending")
     header = json.loads(HEADER)
     header["model"]["fields"]["feature_names_in_"] = {"array": 3}
-    refused(seal(json.dumps(header).encode(), PAYLOAD), tmp_path, "not hold names")
+    refused(seal(json.dumps(header).encode(), PAYLOAD), tmp_path, "and not of object")
 
 
 def test_an_evaluation_of_other_classes_is_refused(tmp_path: Path) -> None:

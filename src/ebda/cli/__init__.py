@@ -33,9 +33,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"ebda {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, module in COMMANDS.items():
-        sub = commands.add_parser(
-            name, help=module.HELP, description=module.DESCRIPTION
-        )
+        # The docstring of a command is what --help says about it.
+        line, _, description = str(module.__doc__).partition("\n")
+        sub = commands.add_parser(name, help=line.rstrip("."), description=description)
         module.add_arguments(sub)
         sub.set_defaults(run=module.run)
     return parser

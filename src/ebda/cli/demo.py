@@ -1,4 +1,8 @@
-"""``ebda demo``: the main job on the embedded leukemia data."""
+"""Classify the embedded leukemia data and draw the fit.
+
+Fits the classifier to the 38 training samples of the Golub leukemia data (7129 genes),
+classifies the 34 test samples, and draws the fitted prior.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +19,6 @@ from ebda.datasets import load_golub
 from ebda.estimators.classifier import EBClassifier
 from ebda.evaluation import evaluate
 from ebda.files import replacing
-
-HELP = "classify the embedded leukemia data and draw the fit"
-DESCRIPTION = (
-    "Fits the classifier to the 38 training samples of the Golub leukemia data "
-    "(7129 genes), classifies the 34 test samples, and draws the fitted prior."
-)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

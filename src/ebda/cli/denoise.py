@@ -1,4 +1,10 @@
-"""``ebda denoise``: a table of estimates with their posterior beside them."""
+"""Shrink a column of estimates, with false sign rates and intervals.
+
+Estimates the prior of the true values behind a column of estimates (z-scores, or
+estimates with standard errors), and adds columns to the table: posterior_mean,
+posterior_sd, prob_zero, lfsr (local false sign rate), q_value, lower and upper (the
+ends of the interval).
+"""
 
 from __future__ import annotations
 
@@ -12,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ebda.cli import options as shared
-from ebda.cli.output import put_table, writer_for
+from ebda.cli.output import writer_for
 from ebda.estimators.normal_means import NormalMeans
 from ebda.inputs.base import Sheet
 from ebda.inputs.cells import numbers
@@ -20,14 +26,6 @@ from ebda.inputs.formats import find_format, load_table, names_of
 from ebda.listing import counted, listed, quoted
 from ebda.rule.ranking import tail_average
 from ebda.typing import FloatArray
-
-HELP = "shrink a column of estimates, with false sign rates and intervals"
-DESCRIPTION = (
-    "Estimates the prior of the true values behind a column of estimates (z-scores, or "
-    "estimates with standard errors), and adds columns to the table: posterior_mean, "
-    "posterior_sd, prob_zero, lfsr (local false sign rate), q_value, lower and upper "
-    "(the ends of the interval)."
-)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -64,8 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Read, denoise, write."""
-    write = writer_for(options.out)
-    shared.check_writable("--out", options.out)
+    put_table = writer_for(options.out)
     sheet = _read(options.file)
     x = _numbers(sheet, options.estimate, options.file)
     scale = np.ones_like(x)
@@ -94,7 +91,7 @@ def run(options: argparse.Namespace) -> None:
                 "something before the names of the new ones with --prefix"
             )
         columns[options.prefix + name] = result
-    put_table(columns, options.out, write)
+    put_table(columns)
     if not options.quiet:
         print(_words(means, options), file=sys.stderr)
 

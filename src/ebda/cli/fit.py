@@ -1,4 +1,9 @@
-"""``ebda fit``: from a file to a model, its error and the features that matter."""
+"""Fit a classifier to a file, with its cross-validated error.
+
+Reads a table of samples and features, says how it was understood, estimates the error
+by cross-validation, fits the classifier to all samples, and prints the error, the
+confusion table and the features that matter.
+"""
 
 from __future__ import annotations
 
@@ -25,13 +30,6 @@ from ebda.inputs.on_disk import is_large, open_table
 from ebda.inputs.values import medians
 from ebda.listing import quoted
 from ebda.rule.shrinkage import SHRINKAGES
-
-HELP = "fit a classifier to a file, with its cross-validated error"
-DESCRIPTION = (
-    "Reads a table of samples and features, says how it was understood, estimates the "
-    "error by cross-validation, fits the classifier to all samples, and prints the "
-    "error, the confusion table and the features that matter."
-)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

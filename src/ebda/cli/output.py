@@ -7,13 +7,14 @@ import io
 import json
 import math
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ebda import files
+from ebda.cli.options import check_writable
 from ebda.inputs.base import POLARS
 
 
@@ -42,35 +43,31 @@ WRITERS: dict[str, Callable[[Any], bytes]] = {
 }
 
 
-def writer_for(path: Path | None) -> Callable[[Any], bytes]:
-    """The writer for the ending of a file; CSV if there is no file.
+def writer_for(path: Path | None) -> Callable[[Mapping[str, Any]], None]:
+    """A function that writes columns as a table, in the format of the file's ending.
+
+    To standard output, as CSV, if there is no file. A file that cannot be written is
+    refused at once.
 
     >>> writer_for(Path("out.xlsx"))
     Traceback (most recent call last):
     ValueError: --out out.xlsx: the ending is none of .csv, .tsv, .txt, .csv.gz,
     .tsv.gz, .parquet
     """
-    if path is None:
-        return WRITERS[".csv"]
-    for ending, write in WRITERS.items():
-        if path.name.lower().endswith(ending):
-            return write
-    if files.is_special(path):
-        return WRITERS[".csv"]
-    raise ValueError(f"--out {path}: the ending is none of {', '.join(WRITERS)}")
+    name = ".csv" if path is None or files.is_special(path) else path.name.lower()
+    ending = next((ending for ending in WRITERS if name.endswith(ending)), None)
+    if ending is None:
+        raise ValueError(f"--out {path}: the ending is none of {', '.join(WRITERS)}")
+    check_writable("--out", path)
 
+    def put(columns: Mapping[str, Any]) -> None:
+        content = WRITERS[ending](POLARS.load().DataFrame(dict(columns)))
+        if path is None:
+            sys.stdout.write(content.decode())
+        else:
+            files.write(path, content)
 
-def put_table(
-    columns: Mapping[str, Sequence[Any] | Any],
-    out: Path | None,
-    write: Callable[[Any], bytes],
-) -> None:
-    """Write a table to a file, or to standard output."""
-    content = write(POLARS.load().DataFrame(dict(columns)))
-    if out is None:
-        sys.stdout.write(content.decode())
-    else:
-        files.write(out, content)
+    return put
 
 
 def put_json(record: Mapping[str, Any]) -> None:

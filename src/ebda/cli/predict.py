@@ -1,4 +1,9 @@
-"""``ebda predict``: labels and probabilities for new samples."""
+"""Classify new samples with a model file.
+
+Classifies the samples of a file with a model that ebda fit has written. Features are
+found by name, in any order; those that the model does not know are ignored. Logarithms
+are taken if they were for the fit.
+"""
 
 from __future__ import annotations
 
@@ -6,23 +11,17 @@ import argparse
 import sys
 import time
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ebda.cli import options as shared
-from ebda.cli.output import put_json, put_table, writer_for
+from ebda.cli.output import put_json, writer_for
 from ebda.inputs import Match, Table, match_features, read
 from ebda.inputs.matching import by_name
 from ebda.listing import counted, quoted
 from ebda.typing import FloatArray
-
-HELP = "classify new samples with a model file"
-DESCRIPTION = (
-    "Classifies the samples of a file with a model that ebda fit has written. Features "
-    "are found by name, in any order; those that the model does not know are ignored. "
-    "Logarithms are taken if they were for the fit."
-)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,19 +37,18 @@ def run(options: argparse.Namespace) -> None:
     from ebda import modelfile
 
     start = time.perf_counter()
-    write = writer_for(options.out)
-    shared.check_writable("--out", options.out)
+    put_table = writer_for(options.out)
     record = modelfile.load_record(options.model)
     table, match = read_for(record.model, record.data, options)
     with by_name():
-        predicted = record.model.predict(match.X)
-        probabilities = record.model.predict_proba(match.X)
+        predicted = record.model.predict(table.X)
+        probabilities = record.model.predict_proba(table.X)
     classes = [str(label) for label in record.model.classes_.tolist()]
     if options.out is not None or not options.json:
         columns = {"sample": table.sample_names.tolist(), "predicted": predicted}
         for label, column in zip(classes, probabilities.T, strict=True):
             columns[f"probability_{label}"] = column
-        put_table(columns, options.out, write)
+        put_table(columns)
     seconds = time.perf_counter() - start
     if options.json:
         put_json(
@@ -95,7 +93,7 @@ def read_for(
     impute: str | None = None,
 ) -> tuple[Table, Match]:
     """The data in the order of the model's features, read as the fit read its own."""
-    names = feature_names(model)
+    names = getattr(model, "feature_names_in_", None)
     table = read(
         options.data,
         getattr(options, "target", None),
@@ -103,34 +101,23 @@ def read_for(
         getattr(options, "labels", None),
         impute,
         drop=options.drop,
-        features=names,
+        features=None if names is None else names.tolist(),
         keep_missing=True,
         **shared.remembered(data),
     )
     if names is None:
-        names = _names_by_order(model, table)
+        names = table.feature_names
+        if len(names) != model.n_features_in_:
+            raise ValueError(
+                f"{table.source}: the model has no names of features, and takes "
+                f"{model.n_features_in_} by order; there are {len(names)}"
+            )
     stand_in = neutral_values(model) if options.missing == "zero-weight" else None
     way_out = "give them, or go on without their weight: --missing zero-weight"
     match = match_features(
-        table, names, stand_in, absent=stand_in is not None, way_out=way_out
+        table, names.tolist(), stand_in, absent=stand_in is not None, way_out=way_out
     )
-    return table, match
-
-
-def feature_names(model: Any) -> list[str] | None:
-    """Names of the features, if the model has any."""
-    names = getattr(model, "feature_names_in_", None)
-    return None if names is None else [str(name) for name in names]
-
-
-def _names_by_order(model: Any, table: Table) -> list[str]:
-    if table.n_features != model.n_features_in_:
-        raise ValueError(
-            f"{table.source}: the model has no names of features, and takes "
-            f"{model.n_features_in_} by order; there are {table.n_features}"
-        )
-    names: list[str] = table.feature_names.tolist()
-    return names
+    return replace(table, X=match.X, feature_names=names.astype(np.str_)), match
 
 
 def neutral_values(model: Any) -> FloatArray:

@@ -1,4 +1,8 @@
-"""``ebda report``: the page about a model, again or for other samples."""
+"""Write the page about a model file.
+
+Writes the HTML page about a model that ebda fit has written, with the samples of a
+file: those of the fit, with the error that was found then, or new ones.
+"""
 
 from __future__ import annotations
 
@@ -8,21 +12,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from ebda.cli import options as shared
-from ebda.cli.predict import feature_names, read_for, remarks
+from ebda.cli.predict import read_for, remarks
 from ebda.evaluation import Evaluation, evaluate
 from ebda.inputs import Table
 from ebda.inputs.labels import align
 from ebda.inputs.matching import by_name
-
-HELP = "write the page about a model file"
-DESCRIPTION = (
-    "Writes the HTML page about a model that ebda fit has written, with the samples of "
-    "a file: those of the fit, with the error that was found then, or new ones."
-)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -57,10 +54,9 @@ def run(options: argparse.Namespace) -> None:
         options.target = data.get("target")
     options.drop = [*options.drop, *data.get("drop", [])]
     table, match = read_for(record.model, data, options, data.get("impute"))
-    y = table.y
-    if y is not None:
-        y = align(y, record.model.classes_, table.sample_names, table.source)
-    table = replace(table, X=match.X, y=y, feature_names=_names(record.model, table))
+    if table.y is not None:
+        y = align(table.y, record.model.classes_, table.sample_names, table.source)
+        table = replace(table, y=y)
     with by_name():
         shown = honest(record, data, table, options.test)
         page.write_report(
@@ -123,8 +119,3 @@ def honest(record: Any, data: dict[str, Any], table: Table, test: bool) -> Shown
     mine = None if len(names) == len(kept.codes) else names
     new = samples != data.get("fitted_to")
     return Shown(table.y, kept, mine, (remark,) if new else ())
-
-
-def _names(model: Any, table: Table) -> Any:
-    names = feature_names(model)
-    return table.feature_names if names is None else np.array(names, dtype=np.str_)

@@ -1,4 +1,9 @@
-"""``ebda reproduce``: the paper's tables and its figure, from one command."""
+"""Reproduce the tables and the figure of the paper.
+
+Runs the paper's studies and writes results.csv, reproduction.md with each table beside
+the published one, and figure1.png and .svg. Every finished repetition is kept in
+runs.jsonl: a run that was stopped goes on where it was.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +21,6 @@ from ebda.paper.runner import carry_out, key_of, plan, read_runs
 from ebda.paper.studies import EXTRA, TABLES, Table, methods_of
 from ebda.paper.summary import Cell, summarise, to_csv, to_markdown
 
-HELP = "reproduce the tables and the figure of the paper"
-DESCRIPTION = (
-    "Runs the paper's studies and writes results.csv, reproduction.md with each table "
-    "beside the published one, and figure1.png and .svg. Every finished repetition is "
-    "kept in runs.jsonl: a run that was stopped goes on where it was."
-)
 NAMES = [*TABLES, "figure1", "all"]
 
 

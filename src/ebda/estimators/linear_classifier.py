@@ -25,7 +25,7 @@ from ebda.data import Data, InMemory, as_data
 from ebda.estimators import validation
 from ebda.moments import ClassMoments, class_moments
 from ebda.selection.calibration import Calibration
-from ebda.storage.fields import POSITIVE, Array, Kind, Labels, Names, Scalar
+from ebda.storage.fields import POSITIVE, Array, Kind, Labels, Scalar
 from ebda.storage.objects import Schema
 from ebda.typing import FloatArray
 
@@ -279,7 +279,7 @@ def linear_schema(
     common: dict[str, Kind] = {
         "classes_": Labels(),
         "n_features_in_": Scalar((int,), least=1, dimension="p"),
-        "feature_names_in_": Names(),
+        "feature_names_in_": Array(("p",), ("free of duplicates",), object),
         "coef_": Array(("c", "p")),
         "intercept_": Array(("c",)),
     }

@@ -113,6 +113,7 @@ CHECKS: dict[str, Callable[[npt.NDArray[Any]], Any]] = {
     "at most 1": lambda a: (a <= 1).all(),
     "ascending": lambda a: (a[1:] > a[:-1]).all(),
     "in order": lambda a: (a[1:] >= a[:-1]).all(),
+    "free of duplicates": lambda a: len(set(a.tolist())) == a.size,
     "a distribution": lambda a: abs(a.sum() - 1) < 1e-6,
 }
 
@@ -126,7 +127,7 @@ def check(values: npt.NDArray[Any], rules: Iterable[str], where: str) -> None:
 
 @dataclass(frozen=True)
 class Array:
-    """An array of float64, or of one of a few other types.
+    """An array of float64, or of one of a few other types; of strings, of objects.
 
     Parameters
     ----------
@@ -185,23 +186,6 @@ class Labels:
         check(labels, ["ascending"], where)
         scope["c"] = 1 if len(labels) == 2 else len(labels)
         return labels
-
-
-@dataclass(frozen=True)
-class Names:
-    """Names of the features: strings, each once."""
-
-    def encode(self, value: Any, writer: Writer, where: str) -> Any:
-        return writer.put(np.asarray(value, dtype=object), where)
-
-    def decode(self, value: Any, reader: Reader, scope: Scope, where: str) -> Any:
-        names = reader.get(value, where)
-        if names.dtype.kind != "O":
-            raise FormatError(f"{where} does not hold names")
-        match_shape(names.shape, ("p",), scope, where)
-        if len(set(names.tolist())) < len(names):
-            raise FormatError(f"{where} holds a name twice")
-        return names
 
 
 @dataclass(frozen=True)

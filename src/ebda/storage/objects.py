@@ -11,14 +11,14 @@ in :mod:`ebda.modelfile.schemas`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from ebda.registry import Registry
 from ebda.storage.errors import FormatError
 from ebda.storage.fields import (
     VALUES,
@@ -80,30 +80,14 @@ class Schema:
         return issubclass(self.type, BaseEstimator)
 
 
-SCHEMAS: dict[str, Schema] = {}
+SCHEMAS: Registry[Schema] = Registry("class of a model file")
 
 
 def register(*schemas: Schema) -> tuple[str, ...]:
     """Add classes to the registry; their names, for fields that hold one of them."""
     for schema in schemas:
-        known = SCHEMAS.setdefault(schema.name, schema)
-        if known.type is not schema.type:
-            raise ValueError(
-                f"there is a schema of another class {schema.name} already"
-            )
-        SCHEMAS[schema.name] = schema
+        SCHEMAS.add(schema)
     return tuple(schema.name for schema in schemas)
-
-
-@contextmanager
-def registered(*schemas: Schema) -> Iterator[None]:
-    """Have more classes in the registry inside this block."""
-    names = register(*schemas)
-    try:
-        yield
-    finally:
-        for name in names:
-            del SCHEMAS[name]
 
 
 def names_of(role: str) -> tuple[str, ...]:
@@ -323,7 +307,7 @@ def _parameters(
 ) -> dict[str, Any]:
     """Parameters; those that an older ebda did not have yet have their defaults."""
     known = schema.type().get_params(deep=False)
-    _only(given, known, f"{where}.parameters")
+    refuse_unknown(given, known, f"{where}.parameters")
     kind = Parameter(depth)
     return {
         name: kind.decode(value, reader, {}, f"{where}.{name}")
@@ -335,7 +319,7 @@ def _fields(
     given: Any, schema: Schema, reader: Reader, scope: Scope, where: str
 ) -> dict[str, Any]:
     kinds = schema.fields | schema.former
-    _only(given, kinds, where)
+    refuse_unknown(given, kinds, where)
     found = {}
     for name, kind in kinds.items():
         if name in given:
@@ -345,7 +329,7 @@ def _fields(
     return found
 
 
-def _only(given: Any, known: Any, where: str) -> None:
+def refuse_unknown(given: Any, known: Any, where: str) -> None:
     """Refuse names that this ebda does not know: it would lose what they say."""
     if not isinstance(given, dict):
         raise FormatError(f"{where} is not a JSON object")
