@@ -111,17 +111,7 @@ def run(options: argparse.Namespace) -> None:
 def _read(options: argparse.Namespace) -> Table:
     """The data in memory; or in blocks, if they are too large or the user says so."""
     if not (options.on_disk or is_large(options.data)):
-        return read(
-            options.data,
-            options.target,
-            options.orient,
-            options.labels,
-            options.impute,
-            options.log,
-            layer=options.layer,
-            drop=options.drop,
-            duplicates=options.duplicates,
-        )
+        return read(options.data, **shared.reading(options))
     whole = {
         "--log": options.log,
         "--impute": options.impute,
@@ -166,22 +156,13 @@ def _read_test(options: argparse.Namespace, table: Table) -> Table | None:
     """The test samples, with the features and the labels of the training data."""
     if options.test is None:
         return None
-    labels = options.test_labels or options.labels
-    found = read(
-        options.test,
-        options.target,
-        options.orient,
-        labels,
-        log=options.log,
-        layer=options.layer,
-        duplicates=options.duplicates,
-        features=table.feature_names.tolist(),
-        keep_missing=True,
-    )
-    if found.y is None:
-        raise ValueError(f"{options.test}: the test samples need labels")
     assert table.y is not None
     names = table.feature_names.tolist()
+    same = shared.reading(options) | {"impute": None, "drop": ()}
+    same["labels"] = options.test_labels or options.labels
+    found = read(options.test, **same, features=names, keep_missing=True)
+    if found.y is None:
+        raise ValueError(f"{options.test}: the test samples need labels")
     stand_in = None
     if options.impute is not None:
         every = np.arange(table.n_features)

@@ -134,6 +134,12 @@ def add_printing(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def reading(options: argparse.Namespace) -> dict[str, Any]:
+    """How the data of a fit are read: arguments of :func:`ebda.inputs.read`."""
+    names = "target orient labels impute log layer drop duplicates"
+    return {name: getattr(options, name) for name in names.split()}
+
+
 def remembered(data: dict[str, Any] | None) -> dict[str, Any]:
     """How the data of a model were read, for other data to be read the same way."""
     known = data or {}

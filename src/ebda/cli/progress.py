@@ -4,22 +4,11 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from typing import Any, TypeVar
+from typing import Any
 
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-
-Item = TypeVar("Item")
-_SECONDS_BETWEEN_LINES = 30.0
-
-
-def progress(items: Iterable[Item], total: int) -> Iterator[Item]:
-    """Yield the items, and show on standard error how many are done and left."""
-    with steps(total, seconds=_SECONDS_BETWEEN_LINES) as done:
-        for item in items:
-            yield item
-            done("run")
 
 
 @contextmanager

@@ -15,12 +15,13 @@ import sys
 from importlib.metadata import version
 from pathlib import Path
 
-from ebda.cli.progress import progress
+from ebda.cli.progress import steps
 from ebda.files import replacing, write
 from ebda.paper.runner import carry_out, key_of, plan, read_runs
 from ebda.paper.studies import EXTRA, TABLES, Table, methods_of
 from ebda.paper.summary import Cell, summarise, to_csv, to_markdown
 
+_SECONDS_BETWEEN_LINES = 30.0
 NAMES = [*TABLES, "figure1", "all"]
 
 
@@ -53,13 +54,14 @@ def run(options: argparse.Namespace) -> None:
     out.mkdir(parents=True, exist_ok=True)
     path = out / "runs.jsonl"
     _check_seed(out, options.seed)
-    done = {key_of(record) for record in read_runs(path)}
+    known = {key_of(record) for record in read_runs(path)}
     methods = {name: _methods(TABLES[name], options.methods) for name in tables}
-    tasks = plan(methods, options.rows, options.reps, done)
-    if done:
-        print(f"{len(done)} results are there already, {len(tasks)} runs to go")
-    for _ in progress(carry_out(tasks, path, options.seed, options.jobs), len(tasks)):
-        pass
+    tasks = plan(methods, options.rows, options.reps, known)
+    if known:
+        print(f"{len(known)} results are there already, {len(tasks)} runs to go")
+    with steps(len(tasks), seconds=_SECONDS_BETWEEN_LINES) as done:
+        for _ in carry_out(tasks, path, options.seed, options.jobs):
+            done("run")
     cells = summarise(read_runs(path))
     write(out / "results.csv", to_csv(cells))
     write(out / "reproduction.md", to_markdown(cells))
@@ -87,14 +89,15 @@ def _methods(table: Table, wanted: list[str]) -> list[str]:
 def _check(options: argparse.Namespace, tables: list[str]) -> None:
     if options.reps < 1:
         raise ValueError(f"--reps must be at least 1, got {options.reps}")
-    known = {m for name in tables for m in methods_of(TABLES[name])} | {"paper", "all"}
-    unknown = [m for m in options.methods if m not in known]
-    if unknown:
-        raise ValueError(f"unknown method {unknown[0]!r}; known: {sorted(known)}")
-    labels = [row.label for name in tables for row in TABLES[name].rows]
-    missing = [row for row in options.rows if row not in labels]
-    if missing:
-        raise ValueError(f"unknown row {missing[0]!r}; known: {sorted(set(labels))}")
+    methods = {m for name in tables for m in methods_of(TABLES[name])}
+    rows = {row.label for name in tables for row in TABLES[name].rows}
+    for what, given, known in (
+        ("method", options.methods, methods | {"paper", "all"}),
+        ("row", options.rows, rows),
+    ):
+        unknown = [name for name in given if name not in known]
+        if unknown:
+            raise ValueError(f"unknown {what} {unknown[0]!r}; known: {sorted(known)}")
 
 
 def _check_seed(out: Path, seed: int) -> None:

@@ -147,16 +147,9 @@ class Pairs:
         return [list(pair) for pair in value]
 
     def decode(self, value: Any, reader: Reader, scope: Scope, where: str) -> Any:
-        if not (
-            isinstance(value, list)
-            and value
-            and all(
-                isinstance(pair, list)
-                and len(pair) == 2
-                and all(isinstance(word, str) for word in pair)
-                for pair in value
-            )
-        ):
+        pairs = value if isinstance(value, list) else []
+        types = [[type(w) for w in p] if isinstance(p, list) else p for p in pairs]
+        if not pairs or any(pair != [str, str] for pair in types):
             raise FormatError(f"{where} is not a list of pairs of names")
         scope[self.dimension] = len(value)
         return [(first, second) for first, second in value]
