@@ -51,6 +51,7 @@ def run(options: argparse.Namespace) -> None:
         put_table(columns)
     seconds = time.perf_counter() - start
     if options.json:
+        rows = [dict(zip(classes, row, strict=True)) for row in probabilities.tolist()]
         put_json(
             {
                 "model": options.model,
@@ -62,16 +63,9 @@ def run(options: argparse.Namespace) -> None:
                 "missing_values": match.n_filled,
                 "seconds": seconds,
                 "predictions": [
-                    {
-                        "sample": sample,
-                        "predicted": label,
-                        "probabilities": dict(zip(classes, row, strict=True)),
-                    }
+                    {"sample": sample, "predicted": label, "probabilities": row}
                     for sample, label, row in zip(
-                        table.sample_names.tolist(),
-                        predicted.tolist(),
-                        probabilities.tolist(),
-                        strict=True,
+                        table.sample_names, predicted.tolist(), rows, strict=True
                     )
                 ],
             }

@@ -75,9 +75,8 @@ def _errors(
         return _limit(sim), None
     model = _model(table, method, sim, random_state).fit(sim.data, sim.target)
     if table.study in (1, 2):
-        return _exact(model.coef_, model.intercept_, sim), _by_the_authors(
-            model, sim, method
-        )
+        exact = _exact(model.coef_, model.intercept_, sim)
+        return exact, _by_the_authors(model, sim, method)
     part = ("data", "target") if label == "training" else ("test_data", "test_target")
     wrong = model.predict(sim[part[0]]) != sim[part[1]]
     return float(np.mean(wrong)), None
@@ -95,7 +94,8 @@ def _model(
 
 def _exact(coef: FloatArray, intercept: Any, sim: Bunch) -> float:
     covariance = theory.AR1(sim.rho, sim.variance) if sim.rho else sim.variance
-    return theory.error_rate(coef, intercept, *sim.means, covariance)
+    first, second = sim.means
+    return theory.error_rate(coef, intercept, first, second, covariance)
 
 
 def _by_the_authors(model: LinearClassifier, sim: Bunch, method: str) -> float:
