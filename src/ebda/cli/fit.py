@@ -18,7 +18,7 @@ import numpy as np
 from ebda.cli import options as shared
 from ebda.cli.outcome import Fitted, about, record, words
 from ebda.cli.output import put_json
-from ebda.cli.progress import Watched, steps
+from ebda.cli.progress import steps
 from ebda.covariance import COVARIANCES
 from ebda.estimators.classifier import EBClassifier
 from ebda.evaluation import cross_validate, evaluate
@@ -191,8 +191,9 @@ def _fit(
     with steps(folds + 1, options.quiet) as done:
         start = time.perf_counter()
         if folds:
-            watched = Watched(model, lambda: done("fold"))
-            crossed = cross_validate(watched, table.X, table.y, folds, options.seed)
+            crossed = cross_validate(
+                model, table.X, table.y, folds, options.seed, lambda: done("fold")
+            )
             seconds["cross-validation"] = time.perf_counter() - start
         start = time.perf_counter()
         model.fit(table.X, table.y)

@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
-
 
 @contextmanager
 def steps(
@@ -56,34 +54,3 @@ def _bar(total: int) -> Any:
     except ImportError:
         return None
     return tqdm(total=total, smoothing=0.05)
-
-
-class Watched(ClassifierMixin, BaseEstimator):
-    """A classifier that calls a function after each fit, to show progress over folds.
-
-    Parameters
-    ----------
-    model : classifier
-        Cloned and fitted.
-    callback : callable
-        Called after each fit.
-    """
-
-    def __init__(self, model: Any, callback: Callable[[], None]) -> None:
-        self.model = model
-        self.callback = callback
-
-    def fit(self, X: Any, y: Any) -> Watched:
-        """Fit a clone, and call the function."""
-        self.model_ = clone(self.model).fit(X, y)
-        self.classes_ = self.model_.classes_
-        self.callback()
-        return self
-
-    def predict(self, X: Any) -> Any:
-        """As the model has it."""
-        return self.model_.predict(X)
-
-    def predict_proba(self, X: Any) -> Any:
-        """As the model has it."""
-        return self.model_.predict_proba(X)

@@ -51,20 +51,13 @@ def repeat(
     table = TABLES[name]
     label = table.rows[row].label
     sim = table.rows[row].draw(seed_of(seed, name, row, repetition, "data"))
-    records = []
+    records: list[Record] = []
     for method in methods:
         random_state = seed_of(seed, name, row, repetition, method)
         error, by_authors = _errors(table, label, method, sim, random_state)
-        records.append(
-            {
-                "table": name,
-                "row": label,
-                "method": method,
-                "repetition": repetition,
-                "error": error,
-                "error_authors": by_authors,
-            }
-        )
+        place = {"table": name, "row": label, "method": method}
+        errors = {"error": error, "error_authors": by_authors}
+        records.append({**place, "repetition": repetition, **errors})
     return records
 
 

@@ -235,23 +235,19 @@ def encode_object(
     """
     entry: dict[str, Any] = {"class": schema.name}
     if schema.is_estimator:
-        parameters = value.get_params(deep=False)
-        kind = Parameter(depth)
         entry["parameters"] = {
-            name: kind.encode(v, writer, f"{where}.{name}")
-            for name, v in parameters.items()
+            name: Parameter(depth).encode(v, writer, f"{where}.{name}")
+            for name, v in value.get_params(deep=False).items()
         }
         if depth < _MAX_PARAMETER_DEPTH:
             return entry
-    found = {name: getattr(value, name, None) for name in schema.fields}
-    for name in schema.fields:
-        if found[name] is None and name not in schema.optional:
+    entry["fields"] = {}
+    for name, kind in schema.fields.items():
+        found = getattr(value, name, None)
+        if found is not None:
+            entry["fields"][name] = kind.encode(found, writer, f"{where}.{name}")
+        elif name not in schema.optional:
             raise ValueError(f"{where} lacks {name}, and cannot be saved; fit it again")
-    entry["fields"] = {
-        name: kind.encode(found[name], writer, f"{where}.{name}")
-        for name, kind in schema.fields.items()
-        if found[name] is not None
-    }
     return entry
 
 
@@ -301,9 +297,8 @@ def _parameters(
     """Parameters; those that an older ebda did not have yet have their defaults."""
     known = schema.type().get_params(deep=False)
     refuse_unknown(given, known, f"{where}.parameters")
-    kind = Parameter(depth)
     return {
-        name: kind.decode(value, reader, {}, f"{where}.{name}")
+        name: Parameter(depth).decode(value, reader, {}, f"{where}.{name}")
         for name, value in given.items()
     }
 
