@@ -99,13 +99,14 @@ class Evaluation:
         return float(1 - np.bincount(self.codes).max() / len(self.codes))
 
 
+_PROBABILITIES = ("zero or more", "a distribution in each row")
 register(
     Schema(
         Evaluation,
         {
             "classes": Labels(),
-            "codes": Array(("n",), (), np.int64, below="k"),
-            "probabilities": Array(("n", "k"), ("zero or more", "at most 1")),
+            "codes": Array(("n",), ("not empty",), np.int64, below="k"),
+            "probabilities": Array(("n", "k"), _PROBABILITIES),
             "n_folds": COUNT,
         },
         role="evaluation",

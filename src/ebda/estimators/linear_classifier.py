@@ -25,7 +25,7 @@ from ebda.data import Data, InMemory, as_data
 from ebda.estimators import validation
 from ebda.moments import ClassMoments, class_moments
 from ebda.selection.calibration import Calibration
-from ebda.storage.fields import POSITIVE, Array, Kind, Labels, Scalar
+from ebda.storage.fields import Array, Kind, Labels, Scalar
 from ebda.storage.objects import Schema
 from ebda.typing import FloatArray
 
@@ -256,7 +256,7 @@ def of_scores(
 
 
 # What a model file holds of most classifiers.
-CLASS_PRIOR = Array(("k",), POSITIVE)
+CLASS_PRIOR = Array(("k",), ("positive", "a distribution"))
 SELECTED = Array(("p",), (), np.bool_)
 
 

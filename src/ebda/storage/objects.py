@@ -139,7 +139,7 @@ class Nested:
 
 @dataclass(frozen=True)
 class Pairs:
-    """A list of pairs of words, as long as a dimension."""
+    """A list of pairs of words, each once, as long as a dimension."""
 
     dimension: str
 
@@ -151,6 +151,8 @@ class Pairs:
         types = [[type(w) for w in p] if isinstance(p, list) else p for p in pairs]
         if not pairs or any(pair != [str, str] for pair in types):
             raise FormatError(f"{where} is not a list of pairs of names")
+        if len(set(map(tuple, pairs))) < len(pairs):
+            raise FormatError(f"{where} holds a pair twice")
         scope[self.dimension] = len(value)
         return [(first, second) for first, second in value]
 
