@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import os
 import shlex
 import sys
 from collections.abc import Sequence
 
 from ebda.cli import demo, denoise, fit, predict, report, reproduce
+from ebda.cli.terminal import drain, say
 
 COMMANDS = {
     "fit": fit,
@@ -49,16 +49,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         options.run(options)
         sys.stdout.flush()
-    except BrokenPipeError:
-        # The reader has closed the pipe; Python must not complain about it at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # the reader has closed the pipe
         return 1
     except KeyboardInterrupt:
-        print(f"ebda {options.command}: stopped", file=sys.stderr)
+        say(f"ebda {options.command}: stopped", sys.stderr)
         return _INTERRUPTED
     except (ValueError, OSError, ImportError, MemoryError) as error:
-        print(f"ebda {options.command}: {_one_line(error)}", file=sys.stderr)
+        say(f"ebda {options.command}: {_one_line(error)}", sys.stderr)
         return 1
+    finally:
+        drain()
     return 0
 
 

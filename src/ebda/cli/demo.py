@@ -15,6 +15,7 @@ import numpy as np
 
 from ebda.cli import options as shared
 from ebda.cli.outcome import confusion_words, feature_words
+from ebda.cli.terminal import say
 from ebda.datasets import load_golub
 from ebda.estimators.classifier import EBClassifier
 from ebda.evaluation import evaluate
@@ -38,7 +39,7 @@ def run(options: argparse.Namespace) -> None:
     shared.check_writable("--out", options.out)
     golub = load_golub()
     train, test = golub.split == "train", golub.split == "test"
-    print(
+    say(
         f"Leukemia data of Golub et al. (1999): {golub.data.shape[1]} genes, "
         f"{train.sum()} training and {test.sum()} test samples, "
         f"{' against '.join(golub.target_names)}."
@@ -49,19 +50,19 @@ def run(options: argparse.Namespace) -> None:
     fitted = time.perf_counter() - start
     model.feature_names_in_ = golub.feature_names.astype(object)
     tested = evaluate(model, data[test], golub.target[test])
-    print(
+    say(
         f"Fitted EBClassifier() to the logarithms in {fitted:.2f} s, without tuning: "
         f"{model.n_factors_} common factors within the classes.\n"
     )
-    print(f"Test samples ({tested.n_errors} of {len(tested.codes)} wrong):")
-    print(confusion_words(tested))
-    print()
-    print("What was compared inside the training samples, and its share in the rule:")
-    print(model.selection_.table())
-    print()
-    print(describe_prior(model.prior_))
-    print()
-    print(feature_words(model, options.top))
+    say(f"Test samples ({tested.n_errors} of {len(tested.codes)} wrong):")
+    say(confusion_words(tested))
+    say("")
+    say("What was compared inside the training samples, and its share in the rule:")
+    say(model.selection_.table())
+    say("")
+    say(describe_prior(model.prior_))
+    say("")
+    say(feature_words(model, options.top))
     draw(model, options.out)
 
 
@@ -87,9 +88,9 @@ def draw(model: EBClassifier, path: Path) -> None:
     try:
         from ebda.plotting import plot_fit
     except ImportError as error:
-        print(f"\nNo picture: {error}")
+        say(f"\nNo picture: {error}")
         return
     figure = plot_fit(model)
     with replacing(path) as stream:
         figure.savefig(stream, format=path.suffix[1:] or "png", dpi=150)
-    print(f"\nPicture of the fit: {path.resolve()}")
+    say(f"\nPicture of the fit: {path.resolve()}")

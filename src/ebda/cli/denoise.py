@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from ebda.cli import options as shared
 from ebda.cli.output import writer_for
+from ebda.cli.terminal import say
 from ebda.estimators.normal_means import NormalMeans
 from ebda.inputs.base import Sheet
 from ebda.inputs.cells import numbers
@@ -93,7 +94,7 @@ def run(options: argparse.Namespace) -> None:
         columns[options.prefix + name] = result
     put_table(columns)
     if not options.quiet:
-        print(_words(means, options), file=sys.stderr)
+        say(_words(means, options), sys.stderr)
 
 
 def _read(path: Path) -> Sheet:

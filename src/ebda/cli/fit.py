@@ -19,6 +19,7 @@ from ebda.cli import options as shared
 from ebda.cli.outcome import Fitted, about, record, words
 from ebda.cli.output import put_json
 from ebda.cli.progress import steps
+from ebda.cli.terminal import say
 from ebda.covariance import COVARIANCES
 from ebda.estimators.classifier import EBClassifier
 from ebda.evaluation import cross_validate, evaluate
@@ -99,13 +100,13 @@ def run(options: argparse.Namespace) -> None:
     # With --json standard output is for the object alone.
     stream = sys.stderr if options.json else sys.stdout
     if not options.quiet:
-        print(f"{table.preview()}\n", file=stream, flush=True)
+        say(f"{table.preview()}\n", stream)
     fitted = _fit(table, test, options, read_in)
     written = _write(table, test, fitted, options)
     if options.json:
         put_json(record(table, fitted, written, options))
     elif not options.quiet:
-        print(words(fitted, written, options))
+        say(words(fitted, written, options))
 
 
 def _read(options: argparse.Namespace) -> Table:

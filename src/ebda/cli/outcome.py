@@ -13,7 +13,7 @@ from ebda import __version__
 from ebda.estimators.classifier import EBClassifier
 from ebda.evaluation import Evaluation
 from ebda.inputs import Table
-from ebda.listing import counted
+from ebda.listing import counted, escaped
 from ebda.selection.weights import Selection
 
 
@@ -126,7 +126,7 @@ def evaluation_words(evaluation: Evaluation, title: str) -> str:
 
 def confusion_words(evaluation: Evaluation) -> str:
     """Samples by true and predicted class."""
-    labels = [str(label) for label in evaluation.classes.tolist()]
+    labels = [escaped(str(label)) for label in evaluation.classes.tolist()]
     corner = "true \\ predicted"
     first = max(len(corner), *map(len, labels))
     lines = [f"  {corner:<{first}}" + "".join(f"  {label:>5}" for label in labels)]
@@ -172,7 +172,8 @@ def n_selected(model: EBClassifier, level: float = 0.05) -> int:
 def feature_words(model: EBClassifier, top: int) -> str:
     """The top features as a table."""
     rows = top_features(model, top)
-    wide = max((len(row["feature"]) for row in rows), default=0)
+    names = [escaped(row["feature"]) for row in rows]
+    wide = max(map(len, names), default=0)
     wide = min(max(wide, len("feature")), 40)
     lines = [
         f"{n_selected(model)} of {model.n_features_in_} features differ with a false "
@@ -180,10 +181,10 @@ def feature_words(model: EBClassifier, top: int) -> str:
         f"  {'feature':<{wide}}        z   posterior mean   P(zero)   q-value",
     ]
     lines += [
-        f"  {_cut(row['feature'], wide):<{wide}}{row['z']:>9.2f}"
+        f"  {_cut(name, wide):<{wide}}{row['z']:>9.2f}"
         f"{row['posterior_mean']:>17.2f}{row['prob_zero']:>10.2g}"
-        f"{row['q_value']:>10.2g}  {row['direction']}"
-        for row in rows
+        f"{row['q_value']:>10.2g}  {escaped(row['direction'])}"
+        for name, row in zip(names, rows, strict=True)
     ]
     return "\n".join(lines)
 

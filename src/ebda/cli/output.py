@@ -6,7 +6,6 @@ import gzip
 import io
 import json
 import math
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,11 +14,42 @@ import numpy as np
 
 from ebda import files
 from ebda.cli.options import check_writable
+from ebda.cli.terminal import put, refuse_closed, say
 from ebda.inputs.base import POLARS
+
+# What a spreadsheet would take for a formula, or for a part of its own format. An
+# apostrophe before it makes it text; names that have one already get one more, so that
+# readers can take one away.
+_FORMULA = r"^'*[=+@\t\r-](?s:.)"
+_NUMBER = r"(?i)^[+-]([\d.,]+(e[+-]?\d+)?%?|inf(inity)?|nan)$"
+
+
+def guarded(frame: Any) -> Any:
+    """A table for spreadsheets: no name in it is run as a formula.
+
+    Numbers stay as they are, in columns of text too. `ebda.inputs` undoes this.
+
+    >>> import polars as pl
+    >>> guarded(pl.DataFrame({"=a": ["-x", "-1.5", "x"]})).to_dict(as_series=False)
+    {"'=a": ["'-x", '-1.5', 'x']}
+    """
+    pl = POLARS.load()
+    header = pl.DataFrame({"name": frame.columns})
+    text, names = pl.col(pl.String), pl.col("name")
+    safe = [
+        pl.when(cells.str.contains(_FORMULA) & ~cells.str.contains(_NUMBER))
+        .then("'" + cells)
+        .otherwise(cells)
+        .name.keep()
+        for cells in (text, names)
+    ]
+    frame = frame.with_columns(safe[0])
+    frame.columns = header.select(safe[1])["name"].to_list()
+    return frame
 
 
 def _text(separator: str) -> Callable[[Any], bytes]:
-    return lambda frame: frame.write_csv(separator=separator).encode()
+    return lambda frame: guarded(frame).write_csv(separator=separator).encode()
 
 
 def _packed(separator: str) -> Callable[[Any], bytes]:
@@ -59,20 +89,22 @@ def writer_for(path: Path | None) -> Callable[[Mapping[str, Any]], None]:
     if ending is None:
         raise ValueError(f"--out {path}: the ending is none of {', '.join(WRITERS)}")
     check_writable("--out", path)
+    if path is None:
+        refuse_closed("give --out FILE")
 
-    def put(columns: Mapping[str, Any]) -> None:
+    def put_table(columns: Mapping[str, Any]) -> None:
         content = WRITERS[ending](POLARS.load().DataFrame(dict(columns)))
         if path is None:
-            sys.stdout.write(content.decode())
+            put(content.decode())
         else:
             files.write(path, content)
 
-    return put
+    return put_table
 
 
 def put_json(record: Mapping[str, Any]) -> None:
-    """One JSON object on standard output."""
-    print(json.dumps(plain(record), ensure_ascii=False, allow_nan=False))
+    """One JSON object on standard output, in ASCII."""
+    say(json.dumps(plain(record), allow_nan=False))
 
 
 def plain(value: Any) -> Any:

@@ -18,9 +18,10 @@ import numpy as np
 
 from ebda.cli import options as shared
 from ebda.cli.output import put_json, writer_for
+from ebda.cli.terminal import say
 from ebda.inputs import Match, Table, match_features, read
 from ebda.inputs.matching import by_name
-from ebda.listing import counted, quoted
+from ebda.listing import counted, escaped, quoted
 from ebda.typing import FloatArray
 
 
@@ -72,12 +73,12 @@ def run(options: argparse.Namespace) -> None:
         )
     if not options.quiet:
         counts = Counter(str(label) for label in predicted.tolist())
-        words = ", ".join(f"{label} {counts[label]}" for label in classes)
-        print(f"{counted(table.n_samples, 'sample')}: {words}", file=sys.stderr)
+        words = ", ".join(f"{escaped(label)} {counts[label]}" for label in classes)
+        say(f"{counted(table.n_samples, 'sample')}: {words}", sys.stderr)
         for line in remarks(table, match):
-            print(line, file=sys.stderr)
+            say(line, sys.stderr)
         if options.out is not None:
-            print(f"Written: {options.out}", file=sys.stderr)
+            say(f"Written: {options.out}", sys.stderr)
 
 
 def read_for(

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
+from ebda.cli.terminal import say
+
 
 @contextmanager
 def steps(
@@ -38,7 +40,7 @@ def steps(
         elif not quiet and (now - last >= seconds or number == total):
             left = (now - start) / number * (total - number)
             line = f"{what}: {number} of {total} done, {left:.0f} s left"
-            print(line, file=sys.stderr)
+            say(line, sys.stderr)
             last = now
 
     with bar or nullcontext():

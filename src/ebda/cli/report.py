@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from ebda.cli import options as shared
 from ebda.cli.predict import read_for, remarks
+from ebda.cli.terminal import say
 from ebda.evaluation import Evaluation, evaluate
 from ebda.inputs import Table
 from ebda.inputs.labels import align
@@ -71,8 +72,8 @@ def run(options: argparse.Namespace) -> None:
         )
     if not options.quiet:
         for line in [*remarks(table, match), *shown.remarks]:
-            print(line, file=sys.stderr)
-        print(f"Written: {out}")
+            say(line, sys.stderr)
+        say(f"Written: {out}")
 
 
 @dataclass(frozen=True, eq=False)

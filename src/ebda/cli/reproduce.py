@@ -16,6 +16,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from ebda.cli.progress import steps
+from ebda.cli.terminal import say
 from ebda.files import replacing, write
 from ebda.paper.runner import carry_out, key_of, plan, read_runs
 from ebda.paper.studies import EXTRA, TABLES, Table, methods_of
@@ -58,7 +59,7 @@ def run(options: argparse.Namespace) -> None:
     methods = {name: _methods(TABLES[name], options.methods) for name in tables}
     tasks = plan(methods, options.rows, options.reps, known)
     if known:
-        print(f"{len(known)} results are there already, {len(tasks)} runs to go")
+        say(f"{len(known)} results are there already, {len(tasks)} runs to go")
     with steps(len(tasks), seconds=_SECONDS_BETWEEN_LINES) as done:
         for _ in carry_out(tasks, path, options.seed, options.jobs):
             done("run")
@@ -68,8 +69,8 @@ def run(options: argparse.Namespace) -> None:
     write(out / "environment.json", environment(options.seed))
     if {"figure1", "table6", "all"} & set(options.names):
         draw(cells, out)
-    print(to_markdown([cell for cell in cells if cell.table in tables]))
-    print(f"Written: {out.resolve()}")
+    say(to_markdown([cell for cell in cells if cell.table in tables]))
+    say(f"Written: {out.resolve()}")
 
 
 def _tables(names: list[str]) -> list[str]:
@@ -130,7 +131,7 @@ def draw(cells: list[Cell], out: Path) -> None:
     try:
         from ebda.plotting import ErrorDisplay
     except ImportError as error:
-        print(f"no figure: {error}", file=sys.stderr)
+        say(f"no figure: {error}", sys.stderr)
         return
     import matplotlib as mpl
     from matplotlib.figure import Figure
