@@ -61,8 +61,8 @@ def escaped(text: str, keep: str = "") -> str:
 
     Examples
     --------
-    >>> print(escaped("gene\\x1b[2J\\u202e"))
-    gene\\x1b[2J\\u202e
+    >>> print(escaped("gene\x1b[2J\u202e"))
+    gene\x1b[2J\u202e
     """
     if text.isprintable():
         return text

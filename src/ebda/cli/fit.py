@@ -19,7 +19,7 @@ from ebda.cli import options as shared
 from ebda.cli.outcome import Fitted, about, record, words
 from ebda.cli.output import put_json
 from ebda.cli.progress import steps
-from ebda.cli.terminal import say
+from ebda.cli.terminal import refuse_closed, say
 from ebda.covariance import COVARIANCES
 from ebda.estimators.classifier import EBClassifier
 from ebda.evaluation import cross_validate, evaluate
@@ -86,6 +86,8 @@ def run(options: argparse.Namespace) -> None:
     """Read, preview, evaluate, fit, write and print."""
     shared.check_writable("--model", options.model)
     shared.check_writable("--report", options.report)
+    if options.json:
+        refuse_closed("leave --json out")
     start = time.perf_counter()
     table = _read(options)
     if table.y is None:

@@ -140,14 +140,10 @@ def reading(options: argparse.Namespace) -> dict[str, Any]:
     return {name: getattr(options, name) for name in names.split()}
 
 
-def remembered(data: dict[str, Any] | None) -> dict[str, Any]:
+def remembered(data: dict[str, Any]) -> dict[str, Any]:
     """How the data of a model were read, for other data to be read the same way."""
-    known = data or {}
-    return {
-        "log": bool(known.get("log", False)),
-        "layer": known.get("layer"),
-        "duplicates": known.get("duplicates", "error"),
-    }
+    default = {"log": False, "layer": None, "duplicates": "error"}
+    return {name: data.get(name, value) for name, value in default.items()}
 
 
 def check_writable(option: str, path: Path | None) -> None:

@@ -50,6 +50,34 @@ def about(table: Table, judged: Table, options: argparse.Namespace) -> dict[str,
     }
 
 
+# What each of these must be, in a file that somebody may have edited.
+_TEXT, _TEXT_OR_NOTHING = (str,), (str, type(None))
+_FACTS: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("n_samples", "n_features"), (int,)),
+    **dict.fromkeys(("drop", "notes"), (list,)),
+    **dict.fromkeys(("target", "labels", "impute", "layer"), _TEXT_OR_NOTHING),
+    **dict.fromkeys(("source", "format", "orientation", "transformation"), _TEXT),
+    **dict.fromkeys(("duplicates", "command", "fitted_to", "evaluated_on"), _TEXT),
+    "classes": (dict,),
+    "log": (bool,),
+}
+
+
+def facts(data: dict[str, Any] | None, path: Path) -> dict[str, Any]:
+    """What `about` wrote into a model file, as far as it is there."""
+    found = dict(data or {})
+    for name, value in found.items():
+        entries = value if isinstance(value, list) else ()
+        if name in _FACTS and not (
+            type(value) in _FACTS[name] and all(type(entry) is str for entry in entries)
+        ):
+            raise ValueError(
+                f"{path} says that {name!r} of its data is {str(value)[:60]!r}, which "
+                "ebda does not write: was it edited? Fit the model again"
+            )
+    return found
+
+
 def record(
     table: Table,
     fitted: Fitted,

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from ebda.cli import options as shared
+from ebda.cli.outcome import facts
 from ebda.cli.output import put_json, writer_for
 from ebda.cli.terminal import say
 from ebda.inputs import Match, Table, match_features, read
@@ -40,7 +41,7 @@ def run(options: argparse.Namespace) -> None:
     start = time.perf_counter()
     put_table = writer_for(options.out)
     record = modelfile.load_record(options.model)
-    table, match = read_for(record.model, record.data, options)
+    table, match = read_for(record.model, facts(record.data, options.model), options)
     with by_name():
         predicted = record.model.predict(table.X)
         probabilities = record.model.predict_proba(table.X)
@@ -83,11 +84,14 @@ def run(options: argparse.Namespace) -> None:
 
 def read_for(
     model: Any,
-    data: dict[str, Any] | None,
+    data: dict[str, Any],
     options: argparse.Namespace,
     impute: str | None = None,
 ) -> tuple[Table, Match]:
     """The data in the order of the model's features, read as the fit read its own."""
+    if not hasattr(model, "predict_proba"):
+        name = type(model).__name__
+        raise ValueError(f"{options.model} holds a {name}, which classifies nothing")
     names = getattr(model, "feature_names_in_", None)
     table = read(
         options.data,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,11 +16,12 @@ from typing import Any
 import numpy.typing as npt
 
 from ebda.cli import options as shared
+from ebda.cli.outcome import facts
 from ebda.cli.predict import read_for, remarks
 from ebda.cli.terminal import say
 from ebda.evaluation import Evaluation, evaluate
-from ebda.inputs import Table
-from ebda.inputs.labels import align
+from ebda.inputs import Match, Table
+from ebda.inputs.labels import NoLabelsError, align
 from ebda.inputs.matching import by_name
 
 
@@ -50,11 +52,9 @@ def run(options: argparse.Namespace) -> None:
     out = options.out or options.model.with_suffix(".html")
     shared.check_writable("--out", out)
     record = modelfile.load_record(options.model)
-    data = dict(record.data or {})
-    if options.target is None and options.labels is None and not data.get("labels"):
-        options.target = data.get("target")
+    data = facts(record.data, options.model)
     options.drop = [*options.drop, *data.get("drop", [])]
-    table, match = read_for(record.model, data, options, data.get("impute"))
+    table, match = _read(record.model, data, options)
     if table.y is not None:
         y = align(table.y, record.model.classes_, table.sample_names, table.source)
         table = replace(table, y=y)
@@ -74,6 +74,18 @@ def run(options: argparse.Namespace) -> None:
         for line in [*remarks(table, match), *shown.remarks]:
             say(line, sys.stderr)
         say(f"Written: {out}")
+
+
+def _read(
+    model: Any, data: dict[str, Any], options: argparse.Namespace
+) -> tuple[Table, Match]:
+    """The samples, with the labels that the fit had if they are there."""
+    if options.target is None and options.labels is None and not data.get("labels"):
+        options.target = data.get("target")
+        with suppress(NoLabelsError):
+            return read_for(model, data, options, data.get("impute"))
+        options.target = None
+    return read_for(model, data, options, data.get("impute"))
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,6 +21,10 @@ from ebda.listing import counted, quoted
 _MOST_CLASSES = 0.5
 
 
+class NoLabelsError(ValueError):
+    """The data have no labels where they were looked for."""
+
+
 @dataclass(frozen=True, eq=False)
 class Labels:
     """A label for each sample.
@@ -159,7 +163,7 @@ def choose(block: Block, target: str | None, source: str) -> Labels | None:
             *block.annotations,
             *(() if block.features is None else block.features),
         ]
-        raise ValueError(_unknown(source, target, known))
+        raise NoLabelsError(_unknown(source, target, known))
     where = "row" if block.orientation == "columns" else "column"
     return Labels(block.annotations[target], target, f"{where} {target!r}")
 

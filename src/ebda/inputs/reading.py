@@ -15,7 +15,14 @@ from ebda.inputs import values
 from ebda.inputs.base import Block, Format, Names, Reading, Sheet
 from ebda.inputs.formats import find_format, load
 from ebda.inputs.grid import Known
-from ebda.inputs.labels import Labels, as_classes, choose, labelled, load_labels
+from ebda.inputs.labels import (
+    Labels,
+    NoLabelsError,
+    as_classes,
+    choose,
+    labelled,
+    load_labels,
+)
 from ebda.inputs.names import DUPLICATES, refuse_twice
 from ebda.inputs.orientation import ORIENTATIONS, to_block
 from ebda.inputs.table import Table
@@ -165,7 +172,7 @@ def _with_labels(table: Table, labels: Labels) -> Table:
     """With labels; samples without one are left out, and listed in a note."""
     has = labelled(labels.cells)
     if not has.any():
-        raise ValueError(f"{table.source}: no sample has a label in {labels.words}")
+        raise NoLabelsError(f"{table.source}: no sample has a label in {labels.words}")
     notes = table.notes
     if not has.all():
         names = table.sample_names[~has].tolist()
