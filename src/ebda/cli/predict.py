@@ -125,6 +125,11 @@ def neutral_values(model: Any) -> FloatArray:
     The score depends on a feature through its distance to the mean of the class means
     (for two classes, the midpoint): at this value the feature adds nothing.
     """
+    if not hasattr(model, "moments_"):
+        raise ValueError(
+            f"a {type(model).__name__} keeps no class means, so that --missing "
+            "zero-weight cannot be used with it; give all features"
+        )
     middle: FloatArray = np.asarray(model.moments_.means).mean(axis=0)
     return middle
 

@@ -19,6 +19,7 @@ from ebda.cli import options as shared
 from ebda.cli.outcome import facts
 from ebda.cli.predict import read_for, remarks
 from ebda.cli.terminal import say
+from ebda.estimators.classifier import EBClassifier
 from ebda.evaluation import Evaluation, evaluate
 from ebda.inputs import Match, Table
 from ebda.inputs.labels import NoLabelsError, align
@@ -52,6 +53,9 @@ def run(options: argparse.Namespace) -> None:
     out = options.out or options.model.with_suffix(".html")
     shared.check_writable("--out", out)
     record = modelfile.load_record(options.model)
+    if not isinstance(record.model, EBClassifier):
+        kind = type(record.model).__name__
+        raise ValueError(f"{options.model} holds a {kind}; a report is of EBClassifier")
     data = facts(record.data, options.model)
     options.drop = [*options.drop, *data.get("drop", [])]
     table, match = _read(record.model, data, options)

@@ -9,10 +9,14 @@ in a fixed order, so that they do not depend on when anything was computed.
 from __future__ import annotations
 
 import json
+import os
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from threading import Thread
 
 from joblib import Parallel, delayed
 
@@ -20,6 +24,7 @@ from ebda.files import append
 from ebda.paper.repetition import Record, repeat
 from ebda.paper.studies import TABLES
 
+_SECONDS_BETWEEN_LOOKS = 0.5
 Key = tuple[str, str, str, int]
 
 
@@ -87,12 +92,28 @@ def plan(
     return [task for task in tasks if task.methods]
 
 
+@cache
+def _end_with(parent: int) -> None:
+    """End this worker when its parent is gone, whatever has killed that."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(_SECONDS_BETWEEN_LOOKS)
+        os._exit(1)
+
+    Thread(target=watch, daemon=True).start()
+
+
 def carry_out(
     tasks: Sequence[Task], path: Path, seed: int, n_jobs: int
 ) -> Iterator[Task]:
     """Carry out tasks; each is yielded when its records are on the disk."""
 
+    parent = os.getpid()
+
     def work(task: Task) -> tuple[Task, list[Record]]:
+        if os.getpid() != parent:
+            _end_with(parent)
         return task, repeat(task.table, task.row, task.repetition, task.methods, seed)
 
     results = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(
