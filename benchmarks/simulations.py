@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ebda.paper.repetition import Record
-from ebda.paper.runner import Task, carry_out, plan, read_runs
+from ebda.paper.runner import Task, carry_out, key_of, plan, read_runs
 from ebda.paper.studies import TABLES
 from ebda.paper.summary import Cell, summarise
 
@@ -74,15 +74,12 @@ def run(
         lines = path.read_text().splitlines(keepends=True)
         kept = [line for line in lines if '"EBClassifier"' not in line]
         path.write_text("".join(kept))
-    done = {
-        (r["table"], r["row"], r["method"], r["repetition"]) for r in read_runs(path)
+    done = {key_of(record) for record in read_runs(path)}
+    methods = {
+        name: ["EBClassifier"] * ours + ["Oracle" if name == "table6" else "Limit"]
+        for name in NAMES
     }
-
-    def methods(name: str) -> list[str]:
-        bound = "Oracle" if name == "table6" else "Limit"
-        return ["EBClassifier", bound] if ours else [bound]
-
-    yield from carry_out(plan(NAMES, methods, rows, reps, done), path, SEED, n_jobs)
+    yield from carry_out(plan(methods, rows or (), reps, done), path, SEED, n_jobs)
 
 
 def compare(path: Path) -> list[Comparison]:

@@ -139,7 +139,9 @@ def test_two_classes_of_one_size_have_no_bias() -> None:
     contrasts = class_contrasts(moments, pooled(moments))
     ingredients = (moments, contrasts, contrasts.z, Diagonal())
     plain = linear_rule(*ingredients, np.full(2, 0.5))
-    moved = linear_rule(*ingredients, np.full(2, 0.5), divergence=np.full_like(contrasts.z, 1e6))
+    moved = linear_rule(
+        *ingredients, np.full(2, 0.5), divergence=np.full_like(contrasts.z, 1e6)
+    )
     np.testing.assert_array_equal(moved.intercept, plain.intercept)
     np.testing.assert_array_equal(moved.coef, plain.coef)
 

@@ -302,6 +302,14 @@ PRIOR = (*MODEL, "prior_estimator_", "fields", "prior_", "fields")
         ((*MODEL, "selection_", "fields", "slope"), {"float": "nan"}, "not finite"),
         ((*MODEL, "selection_", "fields", "slope"), {"float": []}, "type float"),
         ((*MODEL, "selection_", "fields", "scores"), ..., None),
+        ((*MODEL, "selection_", "fields", "slope"), -1.0, "slope is less than 0"),
+        (
+            (*MODEL, "selection_", "fields", "candidates"),
+            [["diagonal", "mean"], ["diagonal", "mean"]],
+            "candidates holds a pair twice",
+        ),
+        ((*MODEL, "calibration_", "fields", "noise"), 2, "noise is more than 1"),
+        ((*MODEL, "calibration_", "fields", "noise"), 0.5, "must sum to 1, not to"),
         ((*MODEL, "prior_estimator_", "fields", "prior_"), ..., "no fitted prior"),
         ((*MODEL, "prior_estimator_", "class"), "Selection", "is not one of Dir"),
         (
@@ -362,6 +370,17 @@ def to(value: Any, place: int = 0) -> Callable[[Any], None]:
             "share must be finite",
         ),
         ((*MODEL, "class_prior_"), to(0.0), "class_prior_ must be positive"),
+        ((*MODEL, "class_prior_"), to(0.9), "class_prior_ must be a distribution"),
+        ((*MODEL, "calibration_", "fields", "share"), to(0.9), "must sum to 1, not to"),
+        ((*MODEL, "selection_", "fields", "weight"), to(7.0), "must be a distribution"),
+        ((*MODEL, "selection_", "fields", "error"), to(-1.0), "free of negative num"),
+        ((*MODEL, "contrasts_", "fields", "positive"), to(7.0), "in each row"),
+        (("evaluation", "fields", "probabilities"), to(0.5, 1), "in each row"),
+        (
+            (*MODEL, "posterior_", "fields", "log_weights"),
+            to(-9.0),
+            "must be logs of a distribution",
+        ),
         ((*MODEL, "moments_", "fields", "counts"), to(-1.0), "must be positive"),
         ((*PRIOR, "atoms"), to(9.0), "atoms must be ascending"),
         ((*PRIOR, "weights"), to(9.0), "weights must be a distribution"),
@@ -386,12 +405,12 @@ def test_places_and_names_that_cannot_be(tmp_path: Path) -> None:
         raw = with_array(to(value), *codes, dtype="<i8")
         refused(raw, tmp_path, "codes holds indices out of range")
     twice = PAYLOAD.replace(b"gene 0gene 1", b"gene 1gene 1")
-    refused(seal(HEADER, twice), tmp_path, "a name twice")
+    refused(seal(HEADER, twice), tmp_path, "must be free of duplicates")
     unsorted = PAYLOAD.replace(b"ALLAML", b"AMLALL")
     refused(seal(HEADER, unsorted), tmp_path, "classes_ must be ascending")
     header = json.loads(HEADER)
     header["model"]["fields"]["feature_names_in_"] = {"array": 3}
-    refused(seal(json.dumps(header).encode(), PAYLOAD), tmp_path, "not hold names")
+    refused(seal(json.dumps(header).encode(), PAYLOAD), tmp_path, "and not of object")
 
 
 def test_an_evaluation_of_other_classes_is_refused(tmp_path: Path) -> None:
@@ -452,6 +471,28 @@ def test_shapes_of_flat_values(tmp_path: Path) -> None:
     prior["fields"]["tau"] = -1
     raw = seal(json.dumps(header).encode(), payload)
     refused(raw, tmp_path, "cannot be: tau must be positive")
+
+
+def test_a_kernel_prior_has_values(tmp_path: Path) -> None:
+    """Without any, the model would load and fail at its first posterior."""
+    path = tmp_path / "means.ebda"
+    ebda.save(NormalMeans(prior="kernel").fit([0.0, 1.0, 4.0]), path)
+    text, payload = unseal(path.read_bytes())
+    header = json.loads(text)
+    prior = header["model"]["fields"]["prior_estimator_"]["fields"]["prior_"]
+    prior["fields"]["values"] = {"array": len(header["arrays"])}
+    header["arrays"].append({"dtype": "<f8", "shape": [0]})
+    raw = seal(json.dumps(header).encode(), payload)
+    refused(raw, tmp_path, "values must be not empty")
+
+
+def test_masses_have_a_finite_sum(tmp_path: Path) -> None:
+    path = tmp_path / "means.ebda"
+    ebda.save(NormalMeans(prior="normal").fit([0.0, 1.0, 4.0]), path)
+    masses = ("model", "fields", "posterior_", "fields", "masses", "fields")
+    good = unseal(path.read_bytes())
+    raw = with_array(to(np.inf), *masses, "log_zero", good=good)
+    refused(raw, tmp_path, "have no finite sum")
 
 
 def test_parameters_nested_too_deep(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from ebda.cli import main
-from ebda.cli.progress import progress
+from ebda.cli.progress import steps
 from ebda.paper.repetition import repeat
 from ebda.paper.runner import plan, read_runs
 from ebda.paper.studies import EXTRA, TABLES, methods_of, published
@@ -148,14 +148,12 @@ def test_every_row_and_column_has_its_published_cell() -> None:
 
 
 def test_plan_leaves_out_what_is_done() -> None:
-    def columns(name: str) -> tuple[str, ...]:
-        return TABLES[name].columns
-
-    everything = plan(["table7"], columns, None, 2, set())
+    columns = {"table7": TABLES["table7"].columns}
+    everything = plan(columns, (), 2, set())
     assert len(everything) == 4
     done = {("table7", "test", m, 0) for m in TABLES["table7"].columns}
-    assert len(plan(["table7"], columns, None, 2, done)) == 3
-    assert plan(["table1"], columns, ["(1,500)"], 1, set())[0].row == 2
+    assert len(plan(columns, (), 2, done)) == 3
+    assert plan({"table1": ["DP"]}, ["(1,500)"], 1, set())[0].row == 2
 
 
 @pytest.mark.slow
@@ -221,8 +219,10 @@ def test_summary_keeps_the_order_of_the_paper() -> None:
 def test_progress_without_a_terminal_prints_lines(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert list(progress(iter([1, 2, 3]), 3)) == [1, 2, 3]
-    assert "3 of 3 done, 0 s left" in capsys.readouterr().err
+    with steps(3, seconds=30) as done:
+        for _ in range(3):
+            done("run")
+    assert capsys.readouterr().err == "run: 3 of 3 done, 0 s left\n"
 
 
 def test_progress_on_a_terminal_is_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -240,7 +240,9 @@ def test_progress_on_a_terminal_is_a_bar(monkeypatch: pytest.MonkeyPatch) -> Non
             pass
 
     monkeypatch.setattr(sys, "stderr", Terminal())
-    assert list(progress(iter([1, 2]), 2)) == [1, 2]
+    with steps(2) as done:
+        done("run")
+        done("run")
     assert "2/2" in "".join(shown)
 
 

@@ -7,6 +7,7 @@ show from them and compute nothing again.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import binomtest
 from sklearn.base import clone
-from sklearn.model_selection import StratifiedKFold, cross_val_predict
+from sklearn.model_selection import StratifiedKFold
+from sklearn.utils import _safe_indexing, indexable
 
 from ebda.storage.fields import COUNT, Array, Labels
 from ebda.storage.objects import Schema, register
@@ -97,13 +99,14 @@ class Evaluation:
         return float(1 - np.bincount(self.codes).max() / len(self.codes))
 
 
+_PROBABILITIES = ("zero or more", "a distribution in each row")
 register(
     Schema(
         Evaluation,
         {
             "classes": Labels(),
-            "codes": Array(("n",), (), np.int64, below="k"),
-            "probabilities": Array(("n", "k"), ("zero or more", "at most 1")),
+            "codes": Array(("n",), ("not empty",), np.int64, below="k"),
+            "probabilities": Array(("n", "k"), _PROBABILITIES),
             "n_folds": COUNT,
         },
         role="evaluation",
@@ -112,7 +115,12 @@ register(
 
 
 def cross_validate(
-    model: Any, X: Any, y: npt.ArrayLike, n_folds: int = 5, seed: int = 0
+    model: Any,
+    X: Any,
+    y: npt.ArrayLike,
+    n_folds: int = 5,
+    seed: int = 0,
+    after_fold: Callable[[], None] | None = None,
 ) -> Evaluation:
     """Predict every sample with a model fitted to the other folds.
 
@@ -127,6 +135,8 @@ def cross_validate(
         samples.
     seed : int
         Determines the folds.
+    after_fold : callable, optional
+        Called after each fold, to show progress.
 
     Returns
     -------
@@ -152,9 +162,13 @@ def cross_validate(
             f"{classes.tolist()[np.bincount(codes).argmin()]!r} has only one"
         )
     split = StratifiedKFold(folds, shuffle=True, random_state=seed)
-    probabilities = cross_val_predict(
-        clone(model), X, np.asarray(y), cv=split, method="predict_proba"
-    )
+    X, labels = indexable(X, np.asarray(y))
+    probabilities = np.empty((len(codes), len(classes)))
+    for train, test in split.split(codes, codes):
+        fitted = clone(model).fit(_safe_indexing(X, train), labels[train])
+        probabilities[test] = fitted.predict_proba(_safe_indexing(X, test))
+        if after_fold is not None:
+            after_fold()
     return Evaluation(classes, codes, probabilities, folds)
 
 

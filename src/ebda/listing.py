@@ -46,6 +46,29 @@ def quoted(names: Sequence[Any], shown: int = 3) -> str:
     return listed(names, shown, lambda name: repr(str(name)))
 
 
+def escaped(text: str, keep: str = "") -> str:
+    r"""Text whose characters can all be seen; others are written as Python does.
+
+    Control characters, and those that change the direction of what follows, would be
+    obeyed by a terminal.
+
+    Parameters
+    ----------
+    text : str
+        As it came from a file.
+    keep : str
+        Characters to leave as they are, such as line feeds.
+
+    Examples
+    --------
+    >>> print(escaped("gene\x1b[2J\u202e"))
+    gene\x1b[2J\u202e
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in keep else ascii(c)[1:-1] for c in text)
+
+
 _IRREGULAR = {"are": "is", "have": "has"}
 
 

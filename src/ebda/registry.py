@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,15 @@ class Entry:
     line: str
 
 
-E = TypeVar("E", bound=Entry)
+class Named(Protocol):
+    """What a registry can hold."""
+
+    @property
+    def name(self) -> str:
+        """How it is found."""
+
+
+E = TypeVar("E", bound=Named)
 
 
 class Registry(Mapping[str, E], Generic[E]):

@@ -21,7 +21,7 @@ from ebda.estimators import validation
 from ebda.estimators.linear_classifier import SELECTED, linear_schema
 from ebda.moments.classwise import ClassMoments
 from ebda.rule.linear_rule import LinearRule
-from ebda.storage.fields import NUMBER, Array
+from ebda.storage.fields import NOT_NEGATIVE, NUMBER, Array
 from ebda.storage.objects import register
 from ebda.typing import FloatArray, IntArray
 
@@ -164,9 +164,9 @@ register(
     linear_schema(
         LassoLogistic,
         selected_=SELECTED,
-        lambdas_=Array(("l",)),
+        lambdas_=Array(("l",), NOT_NEGATIVE),
         deviances_=Array(("l",)),
-        deviance_se_=Array(("l",)),
+        deviance_se_=Array(("l",), NOT_NEGATIVE),
         lambda_=NUMBER,
     )
 )

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import os
 import shlex
 import sys
 from collections.abc import Sequence
 
 from ebda.cli import demo, denoise, fit, predict, report, reproduce
+from ebda.cli.terminal import drain, say
 
 COMMANDS = {
     "fit": fit,
@@ -33,9 +33,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"ebda {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, module in COMMANDS.items():
-        sub = commands.add_parser(
-            name, help=module.HELP, description=module.DESCRIPTION
-        )
+        # The docstring of a command is what --help says about it.
+        line, _, description = str(module.__doc__).partition("\n")
+        sub = commands.add_parser(name, help=line.rstrip("."), description=description)
         module.add_arguments(sub)
         sub.set_defaults(run=module.run)
     return parser
@@ -49,16 +49,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         options.run(options)
         sys.stdout.flush()
-    except BrokenPipeError:
-        # The reader has closed the pipe; Python must not complain about it at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # the reader has closed the pipe
         return 1
     except KeyboardInterrupt:
-        print(f"ebda {options.command}: stopped", file=sys.stderr)
+        say(f"ebda {options.command}: stopped", sys.stderr)
         return _INTERRUPTED
     except (ValueError, OSError, ImportError, MemoryError) as error:
-        print(f"ebda {options.command}: {_one_line(error)}", file=sys.stderr)
+        say(f"ebda {options.command}: {_one_line(error)}", sys.stderr)
         return 1
+    finally:
+        drain()
     return 0
 
 

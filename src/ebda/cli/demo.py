@@ -1,4 +1,8 @@
-"""``ebda demo``: the main job on the embedded leukemia data."""
+"""Classify the embedded leukemia data and draw the fit.
+
+Fits the classifier to the 38 training samples of the Golub leukemia data (7129 genes),
+classifies the 34 test samples, and draws the fitted prior.
+"""
 
 from __future__ import annotations
 
@@ -10,17 +14,12 @@ from typing import Any
 import numpy as np
 
 from ebda.cli import options as shared
-from ebda.cli.outcome import confusion_words
+from ebda.cli.outcome import confusion_words, feature_words
+from ebda.cli.terminal import say
 from ebda.datasets import load_golub
 from ebda.estimators.classifier import EBClassifier
 from ebda.evaluation import evaluate
 from ebda.files import replacing
-
-HELP = "classify the embedded leukemia data and draw the fit"
-DESCRIPTION = (
-    "Fits the classifier to the 38 training samples of the Golub leukemia data "
-    "(7129 genes), classifies the 34 test samples, and draws the fitted prior."
-)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,13 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="where to write the picture (default: %(default)s)",
     )
-    parser.add_argument(
-        "--top",
-        type=int,
-        default=10,
-        metavar="N",
-        help="how many genes to list (default: %(default)s)",
-    )
+    shared.add_top(parser)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -46,7 +39,7 @@ def run(options: argparse.Namespace) -> None:
     shared.check_writable("--out", options.out)
     golub = load_golub()
     train, test = golub.split == "train", golub.split == "test"
-    print(
+    say(
         f"Leukemia data of Golub et al. (1999): {golub.data.shape[1]} genes, "
         f"{train.sum()} training and {test.sum()} test samples, "
         f"{' against '.join(golub.target_names)}."
@@ -55,20 +48,21 @@ def run(options: argparse.Namespace) -> None:
     start = time.perf_counter()
     model = EBClassifier().fit(data[train], golub.target[train])
     fitted = time.perf_counter() - start
+    model.feature_names_in_ = golub.feature_names.astype(object)
     tested = evaluate(model, data[test], golub.target[test])
-    print(
+    say(
         f"Fitted EBClassifier() to the logarithms in {fitted:.2f} s, without tuning: "
         f"{model.n_factors_} common factors within the classes.\n"
     )
-    print(f"Test samples ({tested.n_errors} of {len(tested.codes)} wrong):")
-    print(confusion_words(tested))
-    print()
-    print("What was compared inside the training samples, and its share in the rule:")
-    print(model.selection_.table())
-    print()
-    print(describe_prior(model.prior_))
-    print()
-    print(gene_table(model, golub.feature_names, options.top))
+    say(f"Test samples ({tested.n_errors} of {len(tested.codes)} wrong):")
+    say(confusion_words(tested))
+    say("")
+    say("What was compared inside the training samples, and its share in the rule:")
+    say(model.selection_.table())
+    say("")
+    say(describe_prior(model.prior_))
+    say("")
+    say(feature_words(model, options.top))
     draw(model, options.out)
 
 
@@ -89,32 +83,14 @@ def describe_prior(prior: Any) -> str:
     return "\n".join(lines)[:-1] + "."
 
 
-def gene_table(model: EBClassifier, names: Any, top: int) -> str:
-    """The genes with the strongest evidence, by name."""
-    ranking = model.ranking_
-    order = ranking.order[:top]
-    lines = [
-        f"{np.count_nonzero(ranking.selected())} genes differ with a false discovery "
-        f"rate of 5 %. The first {len(order)} (positive: higher in "
-        f"{model.classes_[1]}):",
-        "  gene                     z   posterior mean   P(zero)   q-value",
-    ]
-    lines += [
-        f"  {names[j]:<18}{ranking.z[j]:>8.2f}{ranking.posterior_mean[j]:>17.2f}"
-        f"{ranking.prob_zero[j]:>10.2g}{ranking.q_value[j]:>10.2g}"
-        for j in order
-    ]
-    return "\n".join(lines)
-
-
 def draw(model: EBClassifier, path: Path) -> None:
     """Write the picture, or say what is missing for it."""
     try:
         from ebda.plotting import plot_fit
     except ImportError as error:
-        print(f"\nNo picture: {error}")
+        say(f"\nNo picture: {error}")
         return
     figure = plot_fit(model)
     with replacing(path) as stream:
         figure.savefig(stream, format=path.suffix[1:] or "png", dpi=150)
-    print(f"\nPicture of the fit: {path.resolve()}")
+    say(f"\nPicture of the fit: {path.resolve()}")

@@ -1,4 +1,10 @@
-"""``ebda denoise``: a table of estimates with their posterior beside them."""
+"""Shrink a column of estimates, with false sign rates and intervals.
+
+Estimates the prior of the true values behind a column of estimates (z-scores, or
+estimates with standard errors), and adds columns to the table: posterior_mean,
+posterior_sd, prob_zero, lfsr (local false sign rate), q_value, lower and upper (the
+ends of the interval).
+"""
 
 from __future__ import annotations
 
@@ -12,23 +18,15 @@ import numpy as np
 import numpy.typing as npt
 
 from ebda.cli import options as shared
-from ebda.cli.output import put_table, writer_for
+from ebda.cli.output import writer_for
+from ebda.cli.terminal import say
 from ebda.estimators.normal_means import NormalMeans
 from ebda.inputs.base import Sheet
 from ebda.inputs.cells import numbers
 from ebda.inputs.formats import find_format, load_table, names_of
 from ebda.listing import counted, listed, quoted
-from ebda.priors import PRIORS
 from ebda.rule.ranking import tail_average
 from ebda.typing import FloatArray
-
-HELP = "shrink a column of estimates, with false sign rates and intervals"
-DESCRIPTION = (
-    "Estimates the prior of the true values behind a column of estimates (z-scores, or "
-    "estimates with standard errors), and adds columns to the table: posterior_mean, "
-    "posterior_sd, prob_zero, lfsr (local false sign rate), q_value, lower and upper "
-    "(the ends of the interval)."
-)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,8 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="P",
         help="probability inside the interval (default: %(default)s)",
     )
-    priors = [name for name, family in PRIORS.items() if family.is_estimated]
-    parser.add_argument("--prior", choices=priors, default="dp")
+    shared.add_prior(parser)
     parser.add_argument(
         "--missing",
         choices=["error", "keep"],
@@ -62,14 +59,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--prefix", default="", help="put before the names of the added columns"
     )
-    parser.add_argument("--seed", type=int, default=0, metavar="S")
     shared.add_quiet(parser)
 
 
 def run(options: argparse.Namespace) -> None:
     """Read, denoise, write."""
-    write = writer_for(options.out)
-    shared.check_writable("--out", options.out)
+    put_table = writer_for(options.out)
     sheet = _read(options.file, options.decimal)
     x = _numbers(sheet, options.estimate, options.file)
     scale = np.ones_like(x)
@@ -98,9 +93,9 @@ def run(options: argparse.Namespace) -> None:
                 "something before the names of the new ones with --prefix"
             )
         columns[options.prefix + name] = result
-    put_table(columns, options.out, write)
+    put_table(columns)
     if not options.quiet:
-        print(_words(means, options), file=sys.stderr)
+        say(_words(means, options), sys.stderr)
 
 
 def _read(path: Path, decimal: str | None) -> Sheet:

@@ -1,4 +1,9 @@
-"""``ebda fit``: from a file to a model, its error and the features that matter."""
+"""Fit a classifier to a file, with its cross-validated error.
+
+Reads a table of samples and features, says how it was understood, estimates the error
+by cross-validation, fits the classifier to all samples, and prints the error, the
+confusion table and the features that matter.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +18,8 @@ import numpy as np
 from ebda.cli import options as shared
 from ebda.cli.outcome import Fitted, about, record, words
 from ebda.cli.output import put_json
-from ebda.cli.progress import Watched, steps
+from ebda.cli.progress import steps
+from ebda.cli.terminal import refuse_closed, say
 from ebda.covariance import COVARIANCES
 from ebda.estimators.classifier import EBClassifier
 from ebda.evaluation import cross_validate, evaluate
@@ -24,15 +30,7 @@ from ebda.inputs.matching import by_name
 from ebda.inputs.on_disk import is_large, open_table
 from ebda.inputs.values import medians
 from ebda.listing import quoted
-from ebda.priors import PRIORS
 from ebda.rule.shrinkage import SHRINKAGES
-
-HELP = "fit a classifier to a file, with its cross-validated error"
-DESCRIPTION = (
-    "Reads a table of samples and features, says how it was understood, estimates the "
-    "error by cross-validation, fits the classifier to all samples, and prints the "
-    "error, the confusion table and the features that matter."
-)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -57,24 +55,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FOLDS",
         help="folds of the cross-validation, 0 for none (default: %(default)s)",
     )
-    priors = [name for name, family in PRIORS.items() if family.is_estimated]
-    parser.add_argument("--prior", choices=priors, default="dp")
+    shared.add_prior(parser)
     parser.add_argument("--shrinkage", choices=["auto", *SHRINKAGES], default="auto")
     parser.add_argument("--covariance", choices=["auto", *COVARIANCES], default="auto")
-    parser.add_argument("--seed", type=int, default=0, metavar="S")
     parser.add_argument(
         "--jobs",
         type=int,
         metavar="N",
         help="number of threads; the result does not depend on it",
     )
-    parser.add_argument(
-        "--top",
-        type=int,
-        default=10,
-        metavar="N",
-        help="features to list (default: %(default)s)",
-    )
+    shared.add_top(parser)
     parser.add_argument(
         "--on-disk",
         action="store_true",
@@ -96,6 +86,8 @@ def run(options: argparse.Namespace) -> None:
     """Read, preview, evaluate, fit, write and print."""
     shared.check_writable("--model", options.model)
     shared.check_writable("--report", options.report)
+    if options.json:
+        refuse_closed("leave --json out")
     start = time.perf_counter()
     table = _read(options)
     if table.y is None:
@@ -110,31 +102,19 @@ def run(options: argparse.Namespace) -> None:
     # With --json standard output is for the object alone.
     stream = sys.stderr if options.json else sys.stdout
     if not options.quiet:
-        print(f"{table.preview()}\n", file=stream, flush=True)
+        say(f"{table.preview()}\n", stream)
     fitted = _fit(table, test, options, read_in)
     written = _write(table, test, fitted, options)
     if options.json:
         put_json(record(table, fitted, written, options))
     elif not options.quiet:
-        print(words(fitted, written, options))
+        say(words(fitted, written, options))
 
 
 def _read(options: argparse.Namespace) -> Table:
     """The data in memory; or in blocks, if they are too large or the user says so."""
     if not (options.on_disk or is_large(options.data)):
-        return read(
-            options.data,
-            options.target,
-            options.orient,
-            options.labels,
-            options.impute,
-            options.log,
-            layer=options.layer,
-            drop=options.drop,
-            duplicates=options.duplicates,
-            decimal=options.decimal,
-            max_memory=options.max_memory,
-        )
+        return read(options.data, **shared.reading(options))
     whole = {
         "--log": options.log,
         "--impute": options.impute,
@@ -179,24 +159,13 @@ def _read_test(options: argparse.Namespace, table: Table) -> Table | None:
     """The test samples, with the features and the labels of the training data."""
     if options.test is None:
         return None
-    labels = options.test_labels or options.labels
-    found = read(
-        options.test,
-        options.target,
-        options.orient,
-        labels,
-        log=options.log,
-        layer=options.layer,
-        duplicates=options.duplicates,
-        features=table.feature_names.tolist(),
-        keep_missing=True,
-        decimal=options.decimal,
-        max_memory=options.max_memory,
-    )
-    if found.y is None:
-        raise ValueError(f"{options.test}: the test samples need labels")
     assert table.y is not None
     names = table.feature_names.tolist()
+    same = shared.reading(options) | {"impute": None, "drop": ()}
+    same["labels"] = options.test_labels or options.labels
+    found = read(options.test, **same, features=names, keep_missing=True)
+    if found.y is None:
+        raise ValueError(f"{options.test}: the test samples need labels")
     stand_in = None
     if options.impute is not None:
         every = np.arange(table.n_features)
@@ -225,8 +194,9 @@ def _fit(
     with steps(folds + 1, options.quiet) as done:
         start = time.perf_counter()
         if folds:
-            watched = Watched(model, lambda: done("fold"))
-            crossed = cross_validate(watched, table.X, table.y, folds, options.seed)
+            crossed = cross_validate(
+                model, table.X, table.y, folds, options.seed, lambda: done("fold")
+            )
             seconds["cross-validation"] = time.perf_counter() - start
         start = time.perf_counter()
         model.fit(table.X, table.y)

@@ -12,6 +12,7 @@ from ebda.inputs.formats import names_of
 from ebda.inputs.names import DUPLICATES
 from ebda.inputs.orientation import ORIENTATIONS
 from ebda.inputs.values import IMPUTATIONS
+from ebda.priors import PRIORS
 
 
 def add_data(parser: argparse.ArgumentParser) -> None:
@@ -113,6 +114,37 @@ def add_table(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_model(parser: argparse.ArgumentParser) -> None:
+    """A fitted model, and what is done about data that lack something it needs."""
+    parser.add_argument("model", type=Path, metavar="MODEL", help="the model file")
+    parser.add_argument(
+        "--missing",
+        choices=["error", "zero-weight"],
+        default="error",
+        help="features or values that are missing: an error (default), or given no "
+        "weight: they are replaced by the mean of the class means, at which a feature "
+        "favours no class",
+    )
+
+
+def add_prior(parser: argparse.ArgumentParser) -> None:
+    """The family of priors, and the seed of what is drawn for it."""
+    priors = [name for name, family in PRIORS.items() if family.is_estimated]
+    parser.add_argument("--prior", choices=priors, default="dp")
+    parser.add_argument("--seed", type=int, default=0, metavar="S")
+
+
+def add_top(parser: argparse.ArgumentParser) -> None:
+    """How many features are listed."""
+    parser.add_argument(
+        "--top",
+        type=int,
+        default=10,
+        metavar="N",
+        help="features to list (default: %(default)s)",
+    )
+
+
 def add_quiet(parser: argparse.ArgumentParser) -> None:
     """How much a command prints."""
     parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
@@ -128,14 +160,16 @@ def add_printing(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def remembered(data: dict[str, Any] | None) -> dict[str, Any]:
+def reading(options: argparse.Namespace) -> dict[str, Any]:
+    """How the data of a fit are read: arguments of :func:`ebda.inputs.read`."""
+    names = "target orient labels impute log layer drop duplicates decimal max_memory"
+    return {name: getattr(options, name) for name in names.split()}
+
+
+def remembered(data: dict[str, Any]) -> dict[str, Any]:
     """How the data of a model were read, for other data to be read the same way."""
-    known = data or {}
-    return {
-        "log": bool(known.get("log", False)),
-        "layer": known.get("layer"),
-        "duplicates": known.get("duplicates", "error"),
-    }
+    default = {"log": False, "layer": None, "duplicates": "error"}
+    return {name: data.get(name, value) for name, value in default.items()}
 
 
 def check_writable(option: str, path: Path | None) -> None:

@@ -13,7 +13,7 @@ from ebda import __version__
 from ebda.estimators.classifier import EBClassifier
 from ebda.evaluation import Evaluation
 from ebda.inputs import Table
-from ebda.listing import counted
+from ebda.listing import counted, escaped
 from ebda.selection.weights import Selection
 
 
@@ -34,26 +34,48 @@ class Fitted:
 
 def about(table: Table, judged: Table, options: argparse.Namespace) -> dict[str, Any]:
     """What the model file keeps of the data, for others to be read the same way."""
+    of_table = ("format", "n_samples", "n_features", "target", "orientation")
+    of_options = ("log", "impute", "layer", "drop", "duplicates")
     return {
         "source": Path(table.source).name,
-        "format": table.format,
-        "n_samples": table.n_samples,
-        "n_features": table.n_features,
-        "target": table.target,
+        **{name: getattr(table, name) for name in of_table},
+        "transformation": table.transformation,
         "labels": None if options.labels is None else options.labels.name,
         "classes": {str(label): n for label, n in table.class_counts.items()},
-        "orientation": table.orientation,
-        "transformation": table.transformation,
-        "log": options.log,
-        "impute": options.impute,
-        "layer": options.layer,
-        "drop": options.drop,
-        "duplicates": options.duplicates,
+        **{name: getattr(options, name) for name in of_options},
         "notes": list(table.notes),
         "command": options.command_line,
         "fitted_to": table.fingerprint(),
         "evaluated_on": judged.fingerprint(),
     }
+
+
+# What each of these must be, in a file that somebody may have edited.
+_TEXT, _TEXT_OR_NOTHING = (str,), (str, type(None))
+_FACTS: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("n_samples", "n_features"), (int,)),
+    **dict.fromkeys(("drop", "notes"), (list,)),
+    **dict.fromkeys(("target", "labels", "impute", "layer"), _TEXT_OR_NOTHING),
+    **dict.fromkeys(("source", "format", "orientation", "transformation"), _TEXT),
+    **dict.fromkeys(("duplicates", "command", "fitted_to", "evaluated_on"), _TEXT),
+    "classes": (dict,),
+    "log": (bool,),
+}
+
+
+def facts(data: dict[str, Any] | None, path: Path) -> dict[str, Any]:
+    """What `about` wrote into a model file, as far as it is there."""
+    found = dict(data or {})
+    for name, value in found.items():
+        entries = value if isinstance(value, list) else ()
+        if name in _FACTS and not (
+            type(value) in _FACTS[name] and all(type(entry) is str for entry in entries)
+        ):
+            raise ValueError(
+                f"{path} says that {name!r} of its data is {str(value)[:60]!r}, which "
+                "ebda does not write: was it edited? Fit the model again"
+            )
+    return found
 
 
 def record(
@@ -64,15 +86,12 @@ def record(
 ) -> dict[str, Any]:
     """Everything that is printed, as JSON."""
     model = fitted.model
-    both = {"evaluation": fitted.cross_validated, "test": fitted.tested}
     return {
         "ebda": __version__,
         "data": about(table, table, options),
         "classes": model.classes_,
-        **{
-            name: None if found is None else evaluation_record(found)
-            for name, found in both.items()
-        },
+        "evaluation": evaluation_record(fitted.cross_validated),
+        "test": evaluation_record(fitted.tested),
         "n_factors": model.n_factors_,
         "selection": selection_record(model.selection_),
         "n_selected": n_selected(model),
@@ -109,19 +128,15 @@ def words(fitted: Fitted, written: dict[str, Path], options: argparse.Namespace)
     return "\n\n".join(parts)
 
 
-def evaluation_record(evaluation: Evaluation) -> dict[str, Any]:
+def evaluation_record(evaluation: Evaluation | None) -> dict[str, Any] | None:
     """Error, interval and confusion table."""
-    low, high = evaluation.interval()
-    return {
-        "n_folds": evaluation.n_folds,
+    if evaluation is None:
+        return None
+    names = ("n_folds", "n_errors", "error", "chance_error", "log_loss", "classes")
+    return {name: getattr(evaluation, name) for name in names} | {
         "n_samples": len(evaluation.codes),
-        "n_errors": evaluation.n_errors,
-        "error": evaluation.error,
-        "interval": [low, high],
+        "interval": evaluation.interval(),
         "level": 0.95,
-        "chance_error": evaluation.chance_error,
-        "log_loss": evaluation.log_loss,
-        "classes": evaluation.classes,
         "confusion": evaluation.confusion,
     }
 
@@ -139,7 +154,7 @@ def evaluation_words(evaluation: Evaluation, title: str) -> str:
 
 def confusion_words(evaluation: Evaluation) -> str:
     """Samples by true and predicted class."""
-    labels = [str(label) for label in evaluation.classes.tolist()]
+    labels = [escaped(str(label)) for label in evaluation.classes.tolist()]
     corner = "true \\ predicted"
     first = max(len(corner), *map(len, labels))
     lines = [f"  {corner:<{first}}" + "".join(f"  {label:>5}" for label in labels)]
@@ -185,7 +200,8 @@ def n_selected(model: EBClassifier, level: float = 0.05) -> int:
 def feature_words(model: EBClassifier, top: int) -> str:
     """The top features as a table."""
     rows = top_features(model, top)
-    wide = max((len(row["feature"]) for row in rows), default=0)
+    names = [escaped(row["feature"]) for row in rows]
+    wide = max(map(len, names), default=0)
     wide = min(max(wide, len("feature")), 40)
     lines = [
         f"{n_selected(model)} of {model.n_features_in_} features differ with a false "
@@ -193,10 +209,10 @@ def feature_words(model: EBClassifier, top: int) -> str:
         f"  {'feature':<{wide}}        z   posterior mean   P(zero)   q-value",
     ]
     lines += [
-        f"  {_cut(row['feature'], wide):<{wide}}{row['z']:>9.2f}"
+        f"  {_cut(name, wide):<{wide}}{row['z']:>9.2f}"
         f"{row['posterior_mean']:>17.2f}{row['prob_zero']:>10.2g}"
-        f"{row['q_value']:>10.2g}  {row['direction']}"
-        for row in rows
+        f"{row['q_value']:>10.2g}  {escaped(row['direction'])}"
+        for name, row in zip(names, rows, strict=True)
     ]
     return "\n".join(lines)
 
@@ -207,6 +223,7 @@ def _cut(name: str, wide: int) -> str:
 
 def selection_record(selection: Selection) -> list[dict[str, Any]]:
     """What was compared, and its share in the rule."""
+    rows = zip(selection.weight, selection.separation, selection.error, strict=True)
     return [
         {
             "covariance": covariance,
@@ -215,11 +232,7 @@ def selection_record(selection: Selection) -> list[dict[str, Any]]:
             "separation": separation,
             "standard_error": error,
         }
-        for (covariance, shrinkage), weight, separation, error in zip(
-            selection.candidates,
-            selection.weight,
-            selection.separation,
-            selection.error,
-            strict=True,
+        for (covariance, shrinkage), (weight, separation, error) in zip(
+            selection.candidates, rows, strict=True
         )
     ]

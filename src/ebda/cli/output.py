@@ -6,25 +6,55 @@ import gzip
 import io
 import json
 import math
-import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ebda import files
+from ebda.cli.options import check_writable
+from ebda.cli.terminal import put, refuse_closed, say
 from ebda.inputs.base import POLARS
 
+# What a spreadsheet would take for a formula, or for a part of its own format. An
+# apostrophe before it makes it text; names that have one already get one more, so that
+# readers can take one away.
+_FORMULA = r"^'*[=+@\t\r-](?s:.)"
+_NUMBER = r"(?i)^[+-]([\d.,]+(e[+-]?\d+)?%?|inf(inity)?|nan)$"
 
-def _csv(frame: Any) -> bytes:
-    text: str = frame.write_csv()
-    return text.encode()
+
+def guarded(frame: Any) -> Any:
+    """A table for spreadsheets: no name in it is run as a formula.
+
+    Numbers stay as they are, in columns of text too. `ebda.inputs` undoes this.
+
+    >>> import polars as pl
+    >>> guarded(pl.DataFrame({"=a": ["-x", "-1.5", "x"]})).to_dict(as_series=False)
+    {"'=a": ["'-x", '-1.5', 'x']}
+    """
+    pl = POLARS.load()
+    header = pl.DataFrame({"name": frame.columns})
+    text, names = pl.col(pl.String), pl.col("name")
+    safe = [
+        pl.when(cells.str.contains(_FORMULA) & ~cells.str.contains(_NUMBER))
+        .then("'" + cells)
+        .otherwise(cells)
+        .name.keep()
+        for cells in (text, names)
+    ]
+    frame = frame.with_columns(safe[0])
+    frame.columns = header.select(safe[1])["name"].to_list()
+    return frame
 
 
-def _tsv(frame: Any) -> bytes:
-    text: str = frame.write_csv(separator="\t")
-    return text.encode()
+def _text(separator: str) -> Callable[[Any], bytes]:
+    return lambda frame: guarded(frame).write_csv(separator=separator).encode()
+
+
+def _packed(separator: str) -> Callable[[Any], bytes]:
+    # Without a time stamp the same table gives the same bytes.
+    return lambda frame: gzip.compress(_text(separator)(frame), mtime=0)
 
 
 def _parquet(frame: Any) -> bytes:
@@ -33,55 +63,48 @@ def _parquet(frame: Any) -> bytes:
     return stream.getvalue()
 
 
-def _packed(write: Callable[[Any], bytes]) -> Callable[[Any], bytes]:
-    # Without a time stamp the same table gives the same bytes.
-    return lambda frame: gzip.compress(write(frame), mtime=0)
-
-
 WRITERS: dict[str, Callable[[Any], bytes]] = {
-    ".csv": _csv,
-    ".tsv": _tsv,
-    ".txt": _tsv,
-    ".csv.gz": _packed(_csv),
-    ".tsv.gz": _packed(_tsv),
+    ".csv": _text(","),
+    ".tsv": _text("\t"),
+    ".txt": _text("\t"),
+    ".csv.gz": _packed(","),
+    ".tsv.gz": _packed("\t"),
     ".parquet": _parquet,
 }
 
 
-def writer_for(path: Path | None) -> Callable[[Any], bytes]:
-    """The writer for the ending of a file; CSV if there is no file.
+def writer_for(path: Path | None) -> Callable[[Mapping[str, Any]], None]:
+    """A function that writes columns as a table, in the format of the file's ending.
+
+    To standard output, as CSV, if there is no file. A file that cannot be written is
+    refused at once.
 
     >>> writer_for(Path("out.xlsx"))
     Traceback (most recent call last):
     ValueError: --out out.xlsx: the ending is none of .csv, .tsv, .txt, .csv.gz,
     .tsv.gz, .parquet
     """
+    name = ".csv" if path is None or files.is_special(path) else path.name.lower()
+    ending = next((ending for ending in WRITERS if name.endswith(ending)), None)
+    if ending is None:
+        raise ValueError(f"--out {path}: the ending is none of {', '.join(WRITERS)}")
+    check_writable("--out", path)
     if path is None:
-        return _csv
-    for ending, write in WRITERS.items():
-        if path.name.lower().endswith(ending):
-            return write
-    if files.is_special(path):
-        return _csv
-    raise ValueError(f"--out {path}: the ending is none of {', '.join(WRITERS)}")
+        refuse_closed("give --out FILE")
 
+    def put_table(columns: Mapping[str, Any]) -> None:
+        content = WRITERS[ending](POLARS.load().DataFrame(dict(columns)))
+        if path is None:
+            put(content.decode())
+        else:
+            files.write(path, content)
 
-def put_table(
-    columns: Mapping[str, Sequence[Any] | Any],
-    out: Path | None,
-    write: Callable[[Any], bytes],
-) -> None:
-    """Write a table to a file, or to standard output."""
-    content = write(POLARS.load().DataFrame(dict(columns)))
-    if out is None:
-        sys.stdout.write(content.decode())
-    else:
-        files.write(out, content)
+    return put_table
 
 
 def put_json(record: Mapping[str, Any]) -> None:
-    """One JSON object on standard output."""
-    print(json.dumps(plain(record), ensure_ascii=False, allow_nan=False))
+    """One JSON object on standard output, in ASCII."""
+    say(json.dumps(plain(record), allow_nan=False))
 
 
 def plain(value: Any) -> Any:

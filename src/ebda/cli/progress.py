@@ -4,37 +4,17 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from typing import Any
 
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
-
-Item = TypeVar("Item")
-_SECONDS_BETWEEN_LINES = 30.0
-
-
-def progress(items: Iterable[Item], total: int) -> Iterator[Item]:
-    """Yield the items, and show on standard error how many are done and left."""
-    bar = _bar(total, "run")
-    if bar is not None:
-        with bar:
-            for item in items:
-                yield item
-                bar.update()
-        return
-    start = last = time.monotonic()
-    for number, item in enumerate(items, start=1):
-        yield item
-        now = time.monotonic()
-        if now - last >= _SECONDS_BETWEEN_LINES or number == total:
-            left = (now - start) / number * (total - number)
-            print(f"{number} of {total} done, {left:.0f} s left", file=sys.stderr)
-            last = now
+from ebda.cli.terminal import say
 
 
 @contextmanager
-def steps(total: int, quiet: bool = False) -> Iterator[Callable[[str], None]]:
+def steps(
+    total: int, quiet: bool = False, seconds: float = 0.0
+) -> Iterator[Callable[[str], None]]:
     """A function to be called with a name after each of a known number of steps.
 
     Parameters
@@ -43,33 +23,31 @@ def steps(total: int, quiet: bool = False) -> Iterator[Callable[[str], None]]:
         Number of steps.
     quiet : bool
         Whether to show nothing.
+    seconds : float
+        Least time between two lines, where there is no bar.
     """
-    if quiet:
-        yield lambda what: None
-        return
-    bar = _bar(total, "step")
-    if bar is not None:
-        with bar:
+    start = last = time.monotonic()
+    number = 0
+    bar = None if quiet else _bar(total)
 
-            def advance(what: str) -> None:
-                bar.set_description(what)
-                bar.update()
-
-            yield advance
-        return
-    start, number = time.monotonic(), 0
-
-    def say(what: str) -> None:
-        nonlocal number
+    def done(what: str) -> None:
+        nonlocal number, last
         number += 1
-        seconds = time.monotonic() - start
-        line = f"{what} done ({number} of {total}, {seconds:.1f} s)"
-        print(line, file=sys.stderr)
+        now = time.monotonic()
+        if bar is not None:
+            bar.set_description(what)
+            bar.update()
+        elif not quiet and (now - last >= seconds or number == total):
+            left = (now - start) / number * (total - number)
+            line = f"{what}: {number} of {total} done, {left:.0f} s left"
+            say(line, sys.stderr)
+            last = now
 
-    yield say
+    with bar or nullcontext():
+        yield done
 
 
-def _bar(total: int, unit: str) -> Any:
+def _bar(total: int) -> Any:
     """A bar on a terminal, if tqdm is installed; else None."""
     if not sys.stderr.isatty():
         return None
@@ -77,35 +55,4 @@ def _bar(total: int, unit: str) -> Any:
         from tqdm import tqdm
     except ImportError:
         return None
-    return tqdm(total=total, unit=unit, smoothing=0.05)
-
-
-class Watched(ClassifierMixin, BaseEstimator):
-    """A classifier that calls a function after each fit, to show progress over folds.
-
-    Parameters
-    ----------
-    model : classifier
-        Cloned and fitted.
-    callback : callable
-        Called after each fit.
-    """
-
-    def __init__(self, model: Any, callback: Callable[[], None]) -> None:
-        self.model = model
-        self.callback = callback
-
-    def fit(self, X: Any, y: Any) -> Watched:
-        """Fit a clone, and call the function."""
-        self.model_ = clone(self.model).fit(X, y)
-        self.classes_ = self.model_.classes_
-        self.callback()
-        return self
-
-    def predict(self, X: Any) -> Any:
-        """As the model has it."""
-        return self.model_.predict(X)
-
-    def predict_proba(self, X: Any) -> Any:
-        """As the model has it."""
-        return self.model_.predict_proba(X)
+    return tqdm(total=total, smoothing=0.05)

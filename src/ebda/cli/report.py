@@ -1,33 +1,34 @@
-"""``ebda report``: the page about a model, again or for other samples."""
+"""Write the page about a model file.
+
+Writes the HTML page about a model that ebda fit has written, with the samples of a
+file: those of the fit, with the error that was found then, or new ones.
+"""
 
 from __future__ import annotations
 
 import argparse
 import sys
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from ebda.cli import options as shared
-from ebda.cli.predict import feature_names, read_for, remarks
+from ebda.cli.outcome import facts
+from ebda.cli.predict import read_for, remarks
+from ebda.cli.terminal import say
+from ebda.estimators.classifier import EBClassifier
 from ebda.evaluation import Evaluation, evaluate
-from ebda.inputs import Table
-from ebda.inputs.labels import align
+from ebda.inputs import Match, Table
+from ebda.inputs.labels import NoLabelsError, align
 from ebda.inputs.matching import by_name
-
-HELP = "write the page about a model file"
-DESCRIPTION = (
-    "Writes the HTML page about a model that ebda fit has written, with the samples of "
-    "a file: those of the fit, with the error that was found then, or new ones."
-)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the command."""
-    parser.add_argument("model", type=Path, metavar="MODEL", help="the model file")
+    shared.add_model(parser)
     shared.add_data(parser)
     shared.add_labels(parser)
     parser.add_argument(
@@ -35,12 +36,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="FILE",
         help="where to write the page (default: MODEL with the ending .html)",
-    )
-    parser.add_argument(
-        "--missing",
-        choices=["error", "zero-weight"],
-        default="error",
-        help="as in ebda predict",
     )
     parser.add_argument(
         "--test",
@@ -58,15 +53,15 @@ def run(options: argparse.Namespace) -> None:
     out = options.out or options.model.with_suffix(".html")
     shared.check_writable("--out", out)
     record = modelfile.load_record(options.model)
-    data = dict(record.data or {})
-    if options.target is None and options.labels is None and not data.get("labels"):
-        options.target = data.get("target")
+    if not isinstance(record.model, EBClassifier):
+        kind = type(record.model).__name__
+        raise ValueError(f"{options.model} holds a {kind}; a report is of EBClassifier")
+    data = facts(record.data, options.model)
     options.drop = [*options.drop, *data.get("drop", [])]
-    table, match = read_for(record.model, data, options, data.get("impute"))
-    y = table.y
-    if y is not None:
-        y = align(y, record.model.classes_, table.sample_names, table.source)
-    table = replace(table, X=match.X, y=y, feature_names=_names(record.model, table))
+    table, match = _read(record.model, data, options)
+    if table.y is not None:
+        y = align(table.y, record.model.classes_, table.sample_names, table.source)
+        table = replace(table, y=y)
     with by_name():
         shown = honest(record, data, table, options.test)
         page.write_report(
@@ -81,8 +76,20 @@ def run(options: argparse.Namespace) -> None:
         )
     if not options.quiet:
         for line in [*remarks(table, match), *shown.remarks]:
-            print(line, file=sys.stderr)
-        print(f"Written: {out}")
+            say(line, sys.stderr)
+        say(f"Written: {out}")
+
+
+def _read(
+    model: Any, data: dict[str, Any], options: argparse.Namespace
+) -> tuple[Table, Match]:
+    """The samples, with the labels that the fit had if they are there."""
+    if options.target is None and options.labels is None and not data.get("labels"):
+        options.target = data.get("target")
+        with suppress(NoLabelsError):
+            return read_for(model, data, options, data.get("impute"))
+        options.target = None
+    return read_for(model, data, options, data.get("impute"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,8 +136,3 @@ def honest(record: Any, data: dict[str, Any], table: Table, test: bool) -> Shown
     mine = None if len(names) == len(kept.codes) else names
     new = samples != data.get("fitted_to")
     return Shown(table.y, kept, mine, (remark,) if new else ())
-
-
-def _names(model: Any, table: Table) -> Any:
-    names = feature_names(model)
-    return table.feature_names if names is None else np.array(names, dtype=np.str_)

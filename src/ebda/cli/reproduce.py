@@ -1,4 +1,9 @@
-"""``ebda reproduce``: the paper's tables and its figure, from one command."""
+"""Reproduce the tables and the figure of the paper.
+
+Runs the paper's studies and writes results.csv, reproduction.md with each table beside
+the published one, and figure1.png and .svg. Every finished repetition is kept in
+runs.jsonl: a run that was stopped goes on where it was.
+"""
 
 from __future__ import annotations
 
@@ -10,18 +15,14 @@ import sys
 from importlib.metadata import version
 from pathlib import Path
 
-from ebda.cli.progress import progress
+from ebda.cli.progress import steps
+from ebda.cli.terminal import say
 from ebda.files import replacing, write
-from ebda.paper.runner import Key, carry_out, plan, read_runs
+from ebda.paper.runner import carry_out, key_of, plan, read_runs
 from ebda.paper.studies import EXTRA, TABLES, Table, methods_of
 from ebda.paper.summary import Cell, summarise, to_csv, to_markdown
 
-HELP = "reproduce the tables and the figure of the paper"
-DESCRIPTION = (
-    "Runs the paper's studies and writes results.csv, reproduction.md with each table "
-    "beside the published one, and figure1.png and .svg. Every finished repetition is "
-    "kept in runs.jsonl: a run that was stopped goes on where it was."
-)
+_SECONDS_BETWEEN_LINES = 30.0
 NAMES = [*TABLES, "figure1", "all"]
 
 
@@ -34,11 +35,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--methods",
         nargs="+",
+        default=["paper"],
         metavar="METHOD",
         help="columns of the tables by name (default: all of the paper's); 'paper' "
         f"for those, 'all' adds {', '.join(EXTRA)}",
     )
-    parser.add_argument("--rows", nargs="+", metavar="ROW", help="rows by their label")
+    parser.add_argument(
+        "--rows", nargs="+", default=[], metavar="ROW", help="rows by their label"
+    )
     parser.add_argument("--out", type=Path, default=Path("reproduction"), metavar="DIR")
     parser.epilog = f"names: {', '.join(NAMES)}"
 
@@ -51,28 +55,22 @@ def run(options: argparse.Namespace) -> None:
     out.mkdir(parents=True, exist_ok=True)
     path = out / "runs.jsonl"
     _check_seed(out, options.seed)
-    done: set[Key] = {
-        (r["table"], r["row"], r["method"], r["repetition"]) for r in read_runs(path)
-    }
-    tasks = plan(
-        tables,
-        lambda name: _methods(TABLES[name], options.methods),
-        options.rows,
-        options.reps,
-        done,
-    )
-    if done:
-        print(f"{len(done)} results are there already, {len(tasks)} runs to go")
-    for _ in progress(carry_out(tasks, path, options.seed, options.jobs), len(tasks)):
-        pass
+    known = {key_of(record) for record in read_runs(path)}
+    methods = {name: _methods(TABLES[name], options.methods) for name in tables}
+    tasks = plan(methods, options.rows, options.reps, known)
+    if known:
+        say(f"{len(known)} results are there already, {len(tasks)} runs to go")
+    with steps(len(tasks), seconds=_SECONDS_BETWEEN_LINES) as done:
+        for _ in carry_out(tasks, path, options.seed, options.jobs):
+            done("run")
     cells = summarise(read_runs(path))
     write(out / "results.csv", to_csv(cells))
     write(out / "reproduction.md", to_markdown(cells))
     write(out / "environment.json", environment(options.seed))
     if {"figure1", "table6", "all"} & set(options.names):
         draw(cells, out)
-    print(to_markdown([cell for cell in cells if cell.table in tables]))
-    print(f"Written: {out.resolve()}")
+    say(to_markdown([cell for cell in cells if cell.table in tables]))
+    say(f"Written: {out.resolve()}")
 
 
 def _tables(names: list[str]) -> list[str]:
@@ -83,28 +81,24 @@ def _tables(names: list[str]) -> list[str]:
     return [name for name in TABLES if name in wanted]
 
 
-def _methods(table: Table, wanted: list[str] | None) -> list[str]:
-    if wanted is None:
-        wanted = ["paper"]
-    if "all" in wanted:
-        return list(methods_of(table))
-    chosen = set(wanted)
-    if "paper" in chosen:
-        chosen |= set(table.columns)
+def _methods(table: Table, wanted: list[str]) -> list[str]:
+    groups = {"all": methods_of(table), "paper": table.columns}
+    chosen = {m for name in wanted for m in groups.get(name, (name,))}
     return [method for method in methods_of(table) if method in chosen]
 
 
 def _check(options: argparse.Namespace, tables: list[str]) -> None:
     if options.reps < 1:
         raise ValueError(f"--reps must be at least 1, got {options.reps}")
-    known = {m for name in tables for m in methods_of(TABLES[name])} | {"paper", "all"}
-    unknown = [m for m in options.methods or [] if m not in known]
-    if unknown:
-        raise ValueError(f"unknown method {unknown[0]!r}; known: {sorted(known)}")
-    labels = [row.label for name in tables for row in TABLES[name].rows]
-    missing = [row for row in options.rows or [] if row not in labels]
-    if missing:
-        raise ValueError(f"unknown row {missing[0]!r}; known: {sorted(set(labels))}")
+    methods = {m for name in tables for m in methods_of(TABLES[name])}
+    rows = {row.label for name in tables for row in TABLES[name].rows}
+    for what, given, known in (
+        ("method", options.methods, methods | {"paper", "all"}),
+        ("row", options.rows, rows),
+    ):
+        unknown = [name for name in given if name not in known]
+        if unknown:
+            raise ValueError(f"unknown {what} {unknown[0]!r}; known: {sorted(known)}")
 
 
 def _check_seed(out: Path, seed: int) -> None:
@@ -121,14 +115,13 @@ def _check_seed(out: Path, seed: int) -> None:
 def environment(seed: int) -> str:
     """Versions and machine, as JSON."""
     packages = ("ebda", "numpy", "scipy", "scikit-learn", "joblib")
-    found = {name: version(name) for name in packages}
     about = {
         "seed": seed,
         "python": platform.python_version(),
         "machine": platform.machine(),
         "system": platform.system(),
         "cores": os.cpu_count(),
-        "packages": found,
+        "packages": {name: version(name) for name in packages},
     }
     return json.dumps(about, indent=2) + "\n"
 
@@ -138,7 +131,7 @@ def draw(cells: list[Cell], out: Path) -> None:
     try:
         from ebda.plotting import ErrorDisplay
     except ImportError as error:
-        print(f"no figure: {error}", file=sys.stderr)
+        say(f"no figure: {error}", sys.stderr)
         return
     import matplotlib as mpl
     from matplotlib.figure import Figure

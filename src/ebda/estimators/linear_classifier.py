@@ -26,7 +26,7 @@ from ebda.data.structure import check_structure
 from ebda.estimators import validation
 from ebda.moments import ClassMoments, class_moments
 from ebda.selection.calibration import Calibration
-from ebda.storage.fields import POSITIVE, Array, Kind, Labels, Names, Scalar
+from ebda.storage.fields import Array, Kind, Labels, Scalar
 from ebda.storage.objects import Schema
 from ebda.typing import FloatArray
 
@@ -259,7 +259,7 @@ def of_scores(
 
 
 # What a model file holds of most classifiers.
-CLASS_PRIOR = Array(("k",), POSITIVE)
+CLASS_PRIOR = Array(("k",), ("positive", "a distribution"))
 SELECTED = Array(("p",), (), np.bool_)
 
 
@@ -285,7 +285,7 @@ def linear_schema(
     common: dict[str, Kind] = {
         "classes_": Labels(),
         "n_features_in_": Scalar((int,), least=1, dimension="p"),
-        "feature_names_in_": Names(),
+        "feature_names_in_": Array(("p",), ("free of duplicates",), object),
         "coef_": Array(("c", "p")),
         "intercept_": Array(("c",)),
     }

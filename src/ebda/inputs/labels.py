@@ -25,6 +25,10 @@ _MOST_CLASSES = 0.5
 _NUMBER = re.compile(r"[-+]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?")
 
 
+class NoLabelsError(ValueError):
+    """The data have no labels where they were looked for."""
+
+
 @dataclass(frozen=True, eq=False)
 class Labels:
     """A label for each sample.
@@ -161,7 +165,7 @@ def labels_of(
         return None
     if target not in block.annotations:
         features = () if block.features is None else block.features
-        raise ValueError(_unknown(source, target, [*block.annotations, *features]))
+        raise NoLabelsError(_unknown(source, target, [*block.annotations, *features]))
     where = "row" if block.orientation == "columns" else "column"
     return Labels(block.annotations[target], target, f"{where} {target!r}")
 
@@ -182,7 +186,7 @@ def with_labels(table: Table, labels: Labels) -> Table:
     """A table with labels; samples without one are left out, and listed in a note."""
     has = labelled(labels.cells)
     if not has.any():
-        raise ValueError(f"{table.source}: no sample has a label in {labels.words}")
+        raise NoLabelsError(f"{table.source}: no sample has a label in {labels.words}")
     notes = table.notes
     if not has.all():
         names = table.sample_names[~has].tolist()

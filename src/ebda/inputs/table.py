@@ -11,7 +11,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from ebda.inputs.base import Block, Names
-from ebda.listing import counted, listed, quoted
+from ebda.listing import counted, escaped, listed, quoted
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,5 +133,5 @@ class Table:
 
 
 def _classes(counts: dict[Any, int]) -> str:
-    each = [f"{label} {n}" for label, n in counts.items()]
+    each = [f"{escaped(str(label))} {n}" for label, n in counts.items()]
     return f"{counted(len(counts), 'class')}: {listed(each, 12)}"

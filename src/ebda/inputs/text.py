@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import codecs
+import re
 from pathlib import Path
 from typing import Any
 
 from ebda.inputs.base import POLARS, Format, Reading, Sheet
 from ebda.inputs.cells import find_decimal
 from ebda.inputs.dialect import SEPARATORS, Dialect, cut, find_dialect, read_text
+
+# Commands put an apostrophe before names that a spreadsheet would take for a formula
+# (`ebda.cli.output.guarded`).
+_GUARDED = re.compile(r"^'('*[=+@\t\r-](?s:.))")
 
 
 def load(path: Path, how: Reading) -> Sheet:
@@ -32,6 +37,10 @@ def load(path: Path, how: Reading) -> Sheet:
     if dialect.header[0].startswith("#"):
         header[extra] = header[extra].lstrip("# ")
     header, frame = _without_empty_margins(header, frame)
+    if b"'" in data:
+        header = [_GUARDED.sub(r"\1", name) for name in header]
+        cells = POLARS.load().selectors.string()
+        frame = frame.with_columns(cells.str.replace(_GUARDED.pattern, "${1}"))
     return Sheet(header, frame, extra == 1, decimal, (words, *notes))
 
 

@@ -28,7 +28,7 @@ import stat
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from io import BufferedIOBase
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -51,12 +51,8 @@ _MAX_DIGITS = 20
 _PIECE = 1 << 20
 
 
-@dataclass(frozen=True, eq=False)
-class Content:
-    """What is in a file: the header without its list of arrays, and the arrays."""
-
-    header: dict[str, Any]
-    arrays: list[npt.NDArray[Any]]
+# What is in a file: the header without its list of arrays, and the arrays.
+Content = tuple[dict[str, Any], list[npt.NDArray[Any]]]
 
 
 def write(stream: BinaryIO, header: dict[str, Any], parts: list[arrays.Part]) -> None:
@@ -111,7 +107,7 @@ def read(path: Path) -> Content:
 
 
 @contextmanager
-def _regular_file(path: Path) -> Iterator[BinaryIO]:
+def _regular_file(path: Path) -> Iterator[BufferedIOBase]:
     # Without waiting: a named pipe would hold up whoever opens it.
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     descriptor = os.open(path, flags)
@@ -122,7 +118,7 @@ def _regular_file(path: Path) -> Iterator[BinaryIO]:
         yield stream
 
 
-def _read(stream: BinaryIO, path: Path) -> Content:
+def _read(stream: BufferedIOBase, path: Path) -> Content:
     version, n_header, total = _envelope(stream, path)
     _verify(stream, total)
     if version > VERSION:
@@ -151,11 +147,10 @@ def _read(stream: BinaryIO, path: Path) -> Content:
             f"its arrays should have {needed} bytes, and there are {payload}: it was "
             "not written by ebda"
         )
-    found = [arrays.decode(d, stream, i) for i, d in enumerate(described)]
-    return Content(header, found)
+    return header, [arrays.decode(d, stream, i) for i, d in enumerate(described)]
 
 
-def _envelope(stream: BinaryIO, path: Path) -> tuple[int, int, int]:
+def _envelope(stream: BufferedIOBase, path: Path) -> tuple[int, int, int]:
     """Version, size of the header and of the file, which is as long as it says."""
     there = os.fstat(stream.fileno()).st_size
     start = stream.read(ENVELOPE.size)
@@ -188,7 +183,7 @@ def _envelope(stream: BinaryIO, path: Path) -> tuple[int, int, int]:
     return version, n_header, total
 
 
-def _verify(stream: BinaryIO, total: int) -> None:
+def _verify(stream: BufferedIOBase, total: int) -> None:
     """Compare the checksum, a piece of the file at a time."""
     digest = hashlib.sha256()
     stream.seek(0)

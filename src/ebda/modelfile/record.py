@@ -16,11 +16,10 @@ from ebda import __version__
 from ebda.evaluation import Evaluation
 from ebda.files import replacing
 from ebda.modelfile import container
-from ebda.modelfile.container import Content
 from ebda.modelfile.schemas import EVALUATION, MODEL
 from ebda.storage.errors import FormatError, ModelFileError
 from ebda.storage.fields import Reader, Scalar, Writer
-from ebda.storage.objects import names_of, schema_of
+from ebda.storage.objects import names_of, refuse_unknown, schema_of
 
 _PARTS = ("written_by", "model", "evaluation", "data")
 
@@ -168,21 +167,15 @@ def load_record(path: str | os.PathLike[str]) -> Record:
     ModelFileError, OSError
         As :func:`load`.
     """
-    content = container.read(Path(path))
+    header, arrays = container.read(Path(path))
     try:
-        return _record(content)
+        return _record(header, Reader(arrays))
     except FormatError as fault:
         raise ModelFileError(f"{path} cannot be loaded: {fault}") from None
 
 
-def _record(content: Content) -> Record:
-    header, reader = content.header, Reader(content.arrays)
-    unknown = [part for part in header if part not in _PARTS]
-    if unknown:
-        raise FormatError(
-            f"its header has {unknown[0][:60]!r}, which this ebda does not know; if a "
-            "newer one wrote the file, upgrade: pip install --upgrade ebda"
-        )
+def _record(header: dict[str, Any], reader: Reader) -> Record:
+    refuse_unknown(header, _PARTS, "its header")
     writer = Scalar((str,)).decode(
         header.get("written_by"), reader, {}, "its header's written_by"
     )
@@ -196,6 +189,6 @@ def _record(content: Content) -> Record:
             raise FormatError("the evaluation is of other classes than the model")
     if "data" in header and not isinstance(data, dict):
         raise FormatError("its data are not a JSON object")
-    if len(reader.used) < len(content.arrays):
+    if len(reader.used) < len(reader.arrays):
         raise FormatError("it holds an array that nothing refers to")
     return Record(model, evaluation, data, writer)

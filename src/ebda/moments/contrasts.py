@@ -88,14 +88,15 @@ def _from_fields(fields: dict[str, Any]) -> Contrasts:
     return Contrasts(**fields)
 
 
+_WEIGHTS = ("zero or more", "a distribution in each row")
 register(
     Schema(
         Contrasts,
         {
             "z": Array(("c", "p")),
             "variance_factor": Array(("c", "u"), NOT_NEGATIVE),
-            "positive": Array(("c", "k")),
-            "negative": Array(("c", "k")),
+            "positive": Array(("c", "k"), _WEIGHTS),
+            "negative": Array(("c", "k"), _WEIGHTS),
             "variance": Array(("p",), POSITIVE),
             "constant": Array(("p",), (), np.bool_),
         },

@@ -51,20 +51,13 @@ def repeat(
     table = TABLES[name]
     label = table.rows[row].label
     sim = table.rows[row].draw(seed_of(seed, name, row, repetition, "data"))
-    records = []
+    records: list[Record] = []
     for method in methods:
         random_state = seed_of(seed, name, row, repetition, method)
         error, by_authors = _errors(table, label, method, sim, random_state)
-        records.append(
-            {
-                "table": name,
-                "row": label,
-                "method": method,
-                "repetition": repetition,
-                "error": error,
-                "error_authors": by_authors,
-            }
-        )
+        place = {"table": name, "row": label, "method": method}
+        errors = {"error": error, "error_authors": by_authors}
+        records.append({**place, "repetition": repetition, **errors})
     return records
 
 
@@ -75,7 +68,8 @@ def _errors(
         return _limit(sim), None
     model = _model(table, method, sim, random_state).fit(sim.data, sim.target)
     if table.study in (1, 2):
-        return _exact(model, sim), _by_the_authors(model, sim, method)
+        exact = _exact(model.coef_, model.intercept_, sim)
+        return exact, _by_the_authors(model, sim, method)
     part = ("data", "target") if label == "training" else ("test_data", "test_target")
     wrong = model.predict(sim[part[0]]) != sim[part[1]]
     return float(np.mean(wrong)), None
@@ -91,15 +85,10 @@ def _model(
     return classifier(method, table.study, random_state=random_state)
 
 
-def _covariance(sim: Bunch) -> Any:
-    return theory.AR1(sim.rho, sim.variance) if sim.rho else sim.variance
-
-
-def _exact(model: LinearClassifier, sim: Bunch) -> float:
+def _exact(coef: FloatArray, intercept: Any, sim: Bunch) -> float:
+    covariance = theory.AR1(sim.rho, sim.variance) if sim.rho else sim.variance
     first, second = sim.means
-    return theory.error_rate(
-        model.coef_, model.intercept_, first, second, _covariance(sim)
-    )
+    return theory.error_rate(coef, intercept, first, second, covariance)
 
 
 def _by_the_authors(model: LinearClassifier, sim: Bunch, method: str) -> float:
@@ -138,5 +127,4 @@ def _limit(sim: Bunch) -> float:
         effects = (edges[1:] + edges[:-1]) / 2
     prior = DiscretePrior(effects[counts > 0] / se, counts[counts > 0])
     coef = prior.posterior((second - first) / se).mean
-    middle = -coef @ (first + second) / 2
-    return theory.error_rate(coef, middle, sim.means[0], sim.means[1], _covariance(sim))
+    return _exact(coef, -coef @ (first + second) / 2, sim)

@@ -9,10 +9,14 @@ in a fixed order, so that they do not depend on when anything was computed.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from threading import Thread
 
 from joblib import Parallel, delayed
 
@@ -20,6 +24,7 @@ from ebda.files import append
 from ebda.paper.repetition import Record, repeat
 from ebda.paper.studies import TABLES
 
+_SECONDS_BETWEEN_LOOKS = 0.5
 Key = tuple[str, str, str, int]
 
 
@@ -33,7 +38,8 @@ class Task:
     methods: tuple[str, ...]
 
 
-def _key(record: Record) -> Key:
+def key_of(record: Record) -> Key:
+    """What a repetition is of."""
     return record["table"], record["row"], record["method"], record["repetition"]
 
 
@@ -48,41 +54,65 @@ def read_runs(path: Path) -> list[Record]:
     for line in path.read_bytes().split(b"\n"):
         with suppress(ValueError, KeyError, TypeError):
             record = json.loads(line)
-            found[_key(record)] = record
+            found[key_of(record)] = record
     return [found[key] for key in sorted(found)]
 
 
 def plan(
-    tables: Sequence[str],
-    methods: Callable[[str], Sequence[str]],
-    rows: Sequence[str] | None,
+    methods: Mapping[str, Sequence[str]],
+    rows: Sequence[str],
     repetitions: int,
     done: set[Key],
 ) -> list[Task]:
-    """The tasks that remain, by repetition, so that all cells progress together."""
-    tasks = []
-    for repetition in range(repetitions):
-        for name in tables:
-            table = TABLES[name]
-            for i, row in enumerate(table.rows):
-                if rows and row.label not in rows:
-                    continue
-                left = tuple(
-                    method
-                    for method in methods(name)
-                    if (name, row.label, method, repetition) not in done
-                )
-                if left:
-                    tasks.append(Task(name, i, repetition, left))
-    return tasks
+    """The tasks that remain, by repetition, so that all cells progress together.
+
+    Parameters
+    ----------
+    methods : mapping
+        The methods of each table.
+    rows : sequence of str
+        Labels of the rows that are wanted; empty for all.
+    repetitions : int
+        How many are wanted of each cell.
+    done : set
+        Those that are there already.
+    """
+    tasks = [
+        Task(
+            name,
+            i,
+            n,
+            tuple(m for m in of_table if (name, row.label, m, n) not in done),
+        )
+        for n in range(repetitions)
+        for name, of_table in methods.items()
+        for i, row in enumerate(TABLES[name].rows)
+        if not rows or row.label in rows
+    ]
+    return [task for task in tasks if task.methods]
+
+
+@cache
+def _end_with(parent: int) -> None:
+    """End this worker when its parent is gone, whatever has killed that."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(_SECONDS_BETWEEN_LOOKS)
+        os._exit(1)
+
+    Thread(target=watch, daemon=True).start()
 
 
 def carry_out(
     tasks: Sequence[Task], path: Path, seed: int, n_jobs: int
 ) -> Iterator[Task]:
     """Carry out tasks; each is yielded when its records are on the disk."""
+    parent = os.getpid()
 
     def work(task: Task) -> tuple[Task, list[Record]]:
+        if os.getpid() != parent:
+            _end_with(parent)
         return task, repeat(task.table, task.row, task.repetition, task.methods, seed)
 
     results = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(

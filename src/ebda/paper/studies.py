@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -15,6 +16,14 @@ from ebda.datasets import load_golub, make_factor_classes, make_two_class
 from ebda.paper.methods import FURTHER, METHODS
 
 N_PER_CLASS, N_FEATURES, VARIANCE = 25, 10_000, 12.5
+
+
+@cache
+def _published() -> dict[str, dict[str, Any]]:
+    """Title of each table, and its cells by row and column; shares are fractions."""
+    text = (files("ebda.paper") / "published.json").read_text(encoding="utf-8")
+    tables: dict[str, dict[str, Any]] = json.loads(text)
+    return tables
 
 
 @dataclass(frozen=True)
@@ -33,6 +42,11 @@ class Table:
     study: int | str
     rows: tuple[Row, ...]
     columns: tuple[str, ...]
+
+    @property
+    def title(self) -> str:
+        """What the table shows."""
+        return str(_published()[self.name]["title"])
 
 
 def _normal(label: str, **design: Any) -> Row:
@@ -125,32 +139,11 @@ def methods_of(table: Table) -> tuple[str, ...]:
     return (*known, *extra)
 
 
-@cache
-def _published() -> dict[tuple[str, str, str], float]:
-    text = (files("ebda.paper") / "published.json").read_text()
-    cells: dict[tuple[str, str, str], float] = {}
-    for table in json.loads(text):
-        name = f"table{table['table']}"
-        for cells_of_row in table["rows"]:
-            if name == "table7":
-                method, *shares = cells_of_row
-                for label, share in zip(("training", "test"), shares, strict=True):
-                    wrong, of = share.split("/")
-                    cells[name, label, method] = int(wrong) / int(of)
-            elif name == "table6":
-                for column, value in zip(table["columns"], cells_of_row, strict=True):
-                    cells[name, "study 3", column] = value
-            else:
-                label, *values = cells_of_row
-                for column, value in zip(table["columns"][1:], values, strict=True):
-                    cells[name, str(label), column] = value
-    return cells
-
-
 def published(table: str, row: str, method: str) -> float | None:
     """A published value, or None if the paper has none.
 
     >>> published("table1", "(1,1000)", "DP")
     0.0283
     """
-    return _published().get((table, row, method))
+    cell = _published()[table]["rows"][row].get(method)
+    return None if cell is None else float(Fraction(cell))

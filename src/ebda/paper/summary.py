@@ -14,20 +14,19 @@ from scipy.special import ndtri
 from ebda.paper.repetition import Record
 from ebda.paper.studies import N_PER_CLASS, TABLES, methods_of, published
 
-# Repetitions behind the published means; the leukemia data were fitted once.
-PUBLISHED_REPETITIONS = {name: 1 if name == "table7" else 100 for name in TABLES}
 # Half a unit of the last printed digit.
 _ROUNDING = 0.5e-4
-FIELDS = (
-    "table",
-    "row",
-    "method",
-    "error",
-    "se",
-    "error_authors",
-    "paper",
-    "repetitions",
-)
+# Columns of results.csv: properties of a cell, and how they are printed.
+FIELDS = {
+    "table": "",
+    "row": "",
+    "method": "",
+    "error": ".6f",
+    "se": ".6f",
+    "error_authors": ".6f",
+    "paper": ".4f",
+    "repetitions": "",
+}
 
 
 @dataclass(frozen=True)
@@ -49,7 +48,14 @@ class Cell:
     @property
     def se(self) -> float:
         """Standard error of `error`; 0 for a single repetition."""
-        return _standard_error(self.errors)
+        if self.repetitions < 2:
+            return 0.0
+        return float(np.std(self.errors, ddof=1) / np.sqrt(self.repetitions))
+
+    @property
+    def repetitions(self) -> int:
+        """Number of errors."""
+        return len(self.errors)
 
     @property
     def error_authors(self) -> float | None:
@@ -66,7 +72,7 @@ class Cell:
         which cancels in our mean over both classes. A difference within the rounding of
         the printed cell counts as zero.
         """
-        if self.paper is None or len(self.errors) < 2:
+        if self.paper is None or self.repetitions < 2:
             return None
         values = self.errors_authors or self.errors
         mean, variance = float(np.mean(values)), float(np.var(values, ddof=1))
@@ -74,9 +80,10 @@ class Cell:
         if self.errors_authors:
             density = np.exp(-0.5 * ndtri(mean) ** 2) / np.sqrt(2 * np.pi)
             from_midpoint = density**2 / (2 * N_PER_CLASS)
+        # The leukemia data were fitted once.
+        published_repetitions = 1 if self.table == "table7" else 100
         se = np.sqrt(
-            variance / len(values)
-            + (variance + from_midpoint) / PUBLISHED_REPETITIONS[self.table]
+            variance / len(values) + (variance + from_midpoint) / published_repetitions
         )
         difference = mean - self.paper
         if abs(difference) <= _ROUNDING:
@@ -86,36 +93,25 @@ class Cell:
         return float(difference / se)
 
 
-def _standard_error(values: Sequence[float]) -> float:
-    if len(values) < 2:
-        return 0.0
-    return float(np.std(values, ddof=1) / np.sqrt(len(values)))
-
-
 def summarise(records: Iterable[Record]) -> list[Cell]:
     """Cells in the order of the paper's tables, rows and columns."""
     groups: dict[tuple[str, str, str], list[Record]] = defaultdict(list)
     for record in records:
         groups[record["table"], record["row"], record["method"]].append(record)
-    cells = []
-    for name, table in TABLES.items():
-        for row in table.rows:
-            for method in methods_of(table):
-                runs = groups.get((name, row.label, method), [])
-                if not runs:
-                    continue
-                authors = [r["error_authors"] for r in runs]
-                cells.append(
-                    Cell(
-                        name,
-                        row.label,
-                        method,
-                        tuple(r["error"] for r in runs),
-                        tuple(a for a in authors if a is not None),
-                        published(name, row.label, method),
-                    )
-                )
-    return cells
+    places = (
+        (name, row.label, method)
+        for name, table in TABLES.items()
+        for row in table.rows
+        for method in methods_of(table)
+    )
+    return [_cell(place, groups[place]) for place in places if place in groups]
+
+
+def _cell(place: tuple[str, str, str], runs: list[Record]) -> Cell:
+    errors = tuple(run["error"] for run in runs)
+    authors = tuple(run["error_authors"] for run in runs)
+    known = () if None in authors else authors
+    return Cell(*place, errors, known, published(*place))
 
 
 def to_csv(cells: Iterable[Cell]) -> str:
@@ -124,30 +120,12 @@ def to_csv(cells: Iterable[Cell]) -> str:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(FIELDS)
     for cell in cells:
+        values = {name: getattr(cell, name) for name in FIELDS}
         writer.writerow(
-            [
-                cell.table,
-                cell.row,
-                cell.method,
-                f"{cell.error:.6f}",
-                f"{cell.se:.6f}",
-                "" if cell.error_authors is None else f"{cell.error_authors:.6f}",
-                "" if cell.paper is None else f"{cell.paper:.4f}",
-                len(cell.errors),
-            ]
+            "" if value is None else format(value, FIELDS[name])
+            for name, value in values.items()
         )
     return text.getvalue()
-
-
-_TITLES = {
-    "table1": "Table 1: independent features, all other means 0",
-    "table2": "Table 2: independent features, all other means N(0, 0.1²)",
-    "table3": "Table 3: AR(1), 2000 means at 1",
-    "table4": "Table 4: AR(1), 1000 means at 1 and 100 at 2.5",
-    "table5": "Table 5: AR(1), 1000 means at 1 and 50 at 3.5",
-    "table6": "Table 6: factors with chi-square scores (study 3)",
-    "table7": "Table 7: leukemia data",
-}
 
 
 def to_markdown(cells: Sequence[Cell]) -> str:
@@ -171,7 +149,7 @@ def _table_markdown(name: str, cells: Sequence[Cell]) -> str:
     by_place = {(cell.row, cell.method): cell for cell in cells}
     counts = {m: {len(c.errors) for c in cells if c.method == m} for m in methods}
     lines = [
-        f"## {_TITLES[name]}\n",
+        f"## {TABLES[name].title}\n",
         "| row | " + " | ".join(methods) + " |",
         "|---" * (len(methods) + 1) + "|",
     ]

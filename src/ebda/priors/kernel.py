@@ -324,7 +324,7 @@ register(
     Schema(
         KernelPrior,
         {
-            "values": Array(("t",), ("finite", "in order")),
+            "values": Array(("t",), ("not empty", "finite", "in order")),
             "bandwidth": Scalar((float,), least=np.finfo(np.float64).tiny),
             "exact": Scalar((bool,)),
         },

@@ -239,7 +239,7 @@ register(
             "z": Array(VALUES),
             "scale": Array(VALUES, ("finite", "positive")),
             "atoms": Array(("t",), ("finite", "ascending")),
-            "log_weights": Array(("t",), ("finite", "zero or less")),
+            "log_weights": Array(("t",), ("zero or less", "logs of a distribution")),
         },
         role="posterior",
     )

@@ -209,6 +209,13 @@ class SpikeSlabPosterior:
         return end
 
 
+def _masses_from_fields(fields: dict[str, FloatArray]) -> Masses:
+    masses = Masses(**fields)
+    if not np.isfinite(masses.log_total).all():
+        raise ValueError("the masses of a value have no finite sum")
+    return masses
+
+
 register(
     Schema(
         Masses,
@@ -218,6 +225,7 @@ register(
             "location": Array(("2", "flat")),
             "sd": Array(("flat",), ("finite", "positive")),
         },
+        build=_masses_from_fields,
     ),
     Schema(
         SpikeSlabPosterior,

@@ -19,6 +19,7 @@ that of the noise is Beta(1/2, 1/2)).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import log_expit, log_softmax, logsumexp, softmax
@@ -83,14 +84,22 @@ class Calibration:
         return log_p
 
 
+def _from_fields(fields: dict[str, Any]) -> Calibration:
+    total = fields["share"].sum() + fields["noise"]
+    if abs(total - 1) > 1e-6:
+        raise ValueError(f"shares and noise must sum to 1, not to {total:g}")
+    return Calibration(**fields)
+
+
 register(
     Schema(
         Calibration,
         {
             "slope": Array(("j",), POSITIVE),
             "share": Array(("j",), NOT_NEGATIVE),
-            "noise": Scalar((float,), least=0.0),
+            "noise": Scalar((float,), least=0.0, most=1.0),
         },
+        build=_from_fields,
     )
 )
 

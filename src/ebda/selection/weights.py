@@ -33,7 +33,7 @@ from ebda.rule.linear_rule import LinearRule
 from ebda.selection.calibration import Calibration, calibrate
 from ebda.selection.candidates import Name, Recipe
 from ebda.selection.folds import N_FOLDS, HeldOut, assign_folds, held_out_scores
-from ebda.storage.fields import COUNT, NOT_NEGATIVE, NUMBER, Array, Scalar
+from ebda.storage.fields import COUNT, DISTRIBUTION, Array, Scalar
 from ebda.storage.objects import Nested, Pairs, Schema, register
 from ebda.typing import FloatArray, IntArray
 
@@ -122,12 +122,12 @@ register(
         Selection,
         {
             "candidates": Pairs("m"),
-            "weight": Array(("m",), NOT_NEGATIVE),
+            "weight": Array(("m",), DISTRIBUTION),
             "separation": Array(("m",), ()),
-            "error": Array(("m",), ()),
+            "error": Array(("m",), ("free of negative numbers",)),
             "n_folds": COUNT,
             "reason": Scalar((str,)),
-            "slope": NUMBER,
+            "slope": Scalar((float,), least=0.0),
             "calibration": Nested(("Calibration",)),
             "scores": Array(("h", "c")),
             "codes": Array(("h",), (), np.int64, below="k"),

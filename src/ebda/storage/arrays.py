@@ -9,9 +9,9 @@ checks the sum of all sizes against the file before any of them is allocated.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, BinaryIO, Literal
+from io import BufferedIOBase
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +28,6 @@ _MAX_DIMENSIONS = 3
 _MAX_LENGTH = 1 << 40
 # Characters of a fixed-width array: one long label must not blow up all the others.
 _MAX_CHARACTERS = 1 << 22
-_PIECE = 1 << 20
 # Strings whose places are Python's numbers at a time, each larger than most strings.
 _STRINGS = 1 << 12
 
@@ -135,14 +134,16 @@ def _encode_text(array: npt.NDArray[Any]) -> Part:
     return Description(kind, array.shape, "C", len(data)), data
 
 
-def decode(description: Description, stream: BinaryIO, place: int) -> npt.NDArray[Any]:
+def decode(
+    description: Description, stream: BufferedIOBase, place: int
+) -> npt.NDArray[Any]:
     """Read one array; the stream stands at its first byte."""
     read = _read_text if description.dtype in TEXTS else _read_numbers
     return read(description, stream, place)
 
 
 def _read_numbers(
-    description: Description, stream: BinaryIO, place: int
+    description: Description, stream: BufferedIOBase, place: int
 ) -> npt.NDArray[Any]:
     shape, dtype = description.shape, np.dtype(description.dtype)
     flat = np.empty(math.prod(shape), dtype=dtype)
@@ -155,18 +156,13 @@ def _read_numbers(
     return native.reshape(shape)
 
 
-def _fill(stream: BinaryIO, buffer: memoryview) -> None:
-    done = 0
-    while done < len(buffer):
-        piece = stream.read(min(_PIECE, len(buffer) - done))
-        if not piece:
-            raise FormatError("it became shorter while it was read")
-        buffer[done : done + len(piece)] = piece
-        done += len(piece)
+def _fill(stream: BufferedIOBase, buffer: memoryview) -> None:
+    if stream.readinto(buffer) < len(buffer):
+        raise FormatError("it became shorter while it was read")
 
 
 def _read_text(
-    description: Description, stream: BinaryIO, place: int
+    description: Description, stream: BufferedIOBase, place: int
 ) -> npt.NDArray[Any]:
     data = bytearray(description.n_bytes)
     _fill(stream, memoryview(data))
@@ -183,22 +179,8 @@ def _read_text(
                 start = end
     except UnicodeDecodeError:
         raise FormatError(f"array {place} holds strings that are not UTF-8") from None
-    return _TEXT_ARRAYS[description.dtype](texts, place)
-
-
-def _objects(texts: list[str], place: int) -> npt.NDArray[Any]:
-    array = np.empty(len(texts), dtype=object)
-    array[:] = texts
-    return array
-
-
-def _fixed_width(texts: list[str], place: int) -> npt.NDArray[Any]:
-    if len(texts) * max(map(len, texts), default=0) > _MAX_CHARACTERS:
+    if description.dtype == "object":
+        return np.array(texts, dtype=object)
+    if n * max(map(len, texts), default=0) > _MAX_CHARACTERS:
         raise FormatError(f"array {place} holds labels that are too long")
     return np.array(texts, dtype=str)
-
-
-_TEXT_ARRAYS: dict[str, Callable[[list[str], int], npt.NDArray[Any]]] = {
-    "object": _objects,
-    "str": _fixed_width,
-}

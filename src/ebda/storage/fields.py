@@ -27,6 +27,7 @@ SQUEEZED: Shape = ("squeezed",)
 # The shape of whatever a posterior is of.
 VALUES: Shape = ("values",)
 # What the numbers of an array must be.
+DISTRIBUTION = ("zero or more", "a distribution")
 POSITIVE = ("finite", "positive")
 NOT_NEGATIVE = ("finite", "zero or more")
 
@@ -108,12 +109,18 @@ CHECKS: dict[str, Callable[[npt.NDArray[Any]], Any]] = {
     "finite": lambda a: np.isfinite(a).all(),
     "free of NaN": lambda a: not np.isnan(a).any(),
     "positive": lambda a: (a > 0).all(),
+    "free of negative numbers": lambda a: not (a < 0).any(),
     "zero or more": lambda a: (a >= 0).all(),
     "zero or less": lambda a: (a <= 0).all(),
     "at most 1": lambda a: (a <= 1).all(),
     "ascending": lambda a: (a[1:] > a[:-1]).all(),
     "in order": lambda a: (a[1:] >= a[:-1]).all(),
+    "free of duplicates": lambda a: len(set(a.tolist())) == a.size,
+    "not empty": lambda a: a.size > 0,
     "a distribution": lambda a: abs(a.sum() - 1) < 1e-6,
+    # Probabilities of other classifiers may be of single precision.
+    "a distribution in each row": lambda a: (abs(a.sum(axis=1) - 1) < 1e-4).all(),
+    "logs of a distribution": lambda a: abs(np.exp(a).sum() - 1) < 1e-6,
 }
 
 
@@ -126,7 +133,7 @@ def check(values: npt.NDArray[Any], rules: Iterable[str], where: str) -> None:
 
 @dataclass(frozen=True)
 class Array:
-    """An array of float64, or of one of a few other types.
+    """An array of float64, or of one of a few other types; of strings, of objects.
 
     Parameters
     ----------
@@ -188,23 +195,6 @@ class Labels:
 
 
 @dataclass(frozen=True)
-class Names:
-    """Names of the features: strings, each once."""
-
-    def encode(self, value: Any, writer: Writer, where: str) -> Any:
-        return writer.put(np.asarray(value, dtype=object), where)
-
-    def decode(self, value: Any, reader: Reader, scope: Scope, where: str) -> Any:
-        names = reader.get(value, where)
-        if names.dtype.kind != "O":
-            raise FormatError(f"{where} does not hold names")
-        match_shape(names.shape, ("p",), scope, where)
-        if len(set(names.tolist())) < len(names):
-            raise FormatError(f"{where} holds a name twice")
-        return names
-
-
-@dataclass(frozen=True)
 class Scalar:
     """A truth value, a number or a string.
 
@@ -212,8 +202,8 @@ class Scalar:
     ----------
     types : tuple of type
         Which of them. A whole number will do for a float.
-    least : float, optional
-        Smallest value.
+    least, most : float, optional
+        Smallest and largest value.
     finite : bool
         Whether infinity and NaN are refused.
     dimension : str, optional
@@ -222,6 +212,7 @@ class Scalar:
 
     types: tuple[type, ...]
     least: float | None = None
+    most: float | None = None
     finite: bool = True
     dimension: str | None = None
 
@@ -239,6 +230,8 @@ class Scalar:
             raise FormatError(f"{where} is not finite")
         if self.least is not None and value < self.least:
             raise FormatError(f"{where} is less than {self.least}")
+        if self.most is not None and value > self.most:
+            raise FormatError(f"{where} is more than {self.most}")
         if self.dimension is not None:
             match_shape((value,), (self.dimension,), scope, where)
         return value

@@ -11,14 +11,14 @@ in :mod:`ebda.modelfile.schemas`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from ebda.registry import Registry
 from ebda.storage.errors import FormatError
 from ebda.storage.fields import (
     VALUES,
@@ -80,30 +80,14 @@ class Schema:
         return issubclass(self.type, BaseEstimator)
 
 
-SCHEMAS: dict[str, Schema] = {}
+SCHEMAS: Registry[Schema] = Registry("class of a model file")
 
 
 def register(*schemas: Schema) -> tuple[str, ...]:
     """Add classes to the registry; their names, for fields that hold one of them."""
     for schema in schemas:
-        known = SCHEMAS.setdefault(schema.name, schema)
-        if known.type is not schema.type:
-            raise ValueError(
-                f"there is a schema of another class {schema.name} already"
-            )
-        SCHEMAS[schema.name] = schema
+        SCHEMAS.add(schema)
     return tuple(schema.name for schema in schemas)
-
-
-@contextmanager
-def registered(*schemas: Schema) -> Iterator[None]:
-    """Have more classes in the registry inside this block."""
-    names = register(*schemas)
-    try:
-        yield
-    finally:
-        for name in names:
-            del SCHEMAS[name]
 
 
 def names_of(role: str) -> tuple[str, ...]:
@@ -155,7 +139,7 @@ class Nested:
 
 @dataclass(frozen=True)
 class Pairs:
-    """A list of pairs of words, as long as a dimension."""
+    """A list of pairs of words, each once, as long as a dimension."""
 
     dimension: str
 
@@ -163,17 +147,12 @@ class Pairs:
         return [list(pair) for pair in value]
 
     def decode(self, value: Any, reader: Reader, scope: Scope, where: str) -> Any:
-        if not (
-            isinstance(value, list)
-            and value
-            and all(
-                isinstance(pair, list)
-                and len(pair) == 2
-                and all(isinstance(word, str) for word in pair)
-                for pair in value
-            )
-        ):
+        pairs = value if isinstance(value, list) else []
+        types = [[type(w) for w in p] if isinstance(p, list) else p for p in pairs]
+        if not pairs or any(pair != [str, str] for pair in types):
             raise FormatError(f"{where} is not a list of pairs of names")
+        if len(set(map(tuple, pairs))) < len(pairs):
+            raise FormatError(f"{where} holds a pair twice")
         scope[self.dimension] = len(value)
         return [(first, second) for first, second in value]
 
@@ -258,23 +237,19 @@ def encode_object(
     """
     entry: dict[str, Any] = {"class": schema.name}
     if schema.is_estimator:
-        parameters = value.get_params(deep=False)
-        kind = Parameter(depth)
         entry["parameters"] = {
-            name: kind.encode(v, writer, f"{where}.{name}")
-            for name, v in parameters.items()
+            name: Parameter(depth).encode(v, writer, f"{where}.{name}")
+            for name, v in value.get_params(deep=False).items()
         }
         if depth < _MAX_PARAMETER_DEPTH:
             return entry
-    found = {name: getattr(value, name, None) for name in schema.fields}
-    for name in schema.fields:
-        if found[name] is None and name not in schema.optional:
+    entry["fields"] = {}
+    for name, kind in schema.fields.items():
+        found = getattr(value, name, None)
+        if found is not None:
+            entry["fields"][name] = kind.encode(found, writer, f"{where}.{name}")
+        elif name not in schema.optional:
             raise ValueError(f"{where} lacks {name}, and cannot be saved; fit it again")
-    entry["fields"] = {
-        name: kind.encode(found[name], writer, f"{where}.{name}")
-        for name, kind in schema.fields.items()
-        if found[name] is not None
-    }
     return entry
 
 
@@ -323,10 +298,9 @@ def _parameters(
 ) -> dict[str, Any]:
     """Parameters; those that an older ebda did not have yet have their defaults."""
     known = schema.type().get_params(deep=False)
-    _only(given, known, f"{where}.parameters")
-    kind = Parameter(depth)
+    refuse_unknown(given, known, f"{where}.parameters")
     return {
-        name: kind.decode(value, reader, {}, f"{where}.{name}")
+        name: Parameter(depth).decode(value, reader, {}, f"{where}.{name}")
         for name, value in given.items()
     }
 
@@ -335,7 +309,7 @@ def _fields(
     given: Any, schema: Schema, reader: Reader, scope: Scope, where: str
 ) -> dict[str, Any]:
     kinds = schema.fields | schema.former
-    _only(given, kinds, where)
+    refuse_unknown(given, kinds, where)
     found = {}
     for name, kind in kinds.items():
         if name in given:
@@ -345,7 +319,7 @@ def _fields(
     return found
 
 
-def _only(given: Any, known: Any, where: str) -> None:
+def refuse_unknown(given: Any, known: Any, where: str) -> None:
     """Refuse names that this ebda does not know: it would lose what they say."""
     if not isinstance(given, dict):
         raise FormatError(f"{where} is not a JSON object")
