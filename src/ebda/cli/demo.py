@@ -48,8 +48,8 @@ def run(options: argparse.Namespace) -> None:
     start = time.perf_counter()
     model = EBClassifier().fit(data[train], golub.target[train])
     fitted = time.perf_counter() - start
-    model.feature_names_in_ = golub.feature_names.astype(object)
     tested = evaluate(model, data[test], golub.target[test])
+    model.feature_names_in_ = golub.feature_names.astype(object)
     say(
         f"Fitted EBClassifier() to the logarithms in {fitted:.2f} s, without tuning: "
         f"{model.n_factors_} common factors within the classes.\n"
