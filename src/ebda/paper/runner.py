@@ -108,7 +108,6 @@ def carry_out(
     tasks: Sequence[Task], path: Path, seed: int, n_jobs: int
 ) -> Iterator[Task]:
     """Carry out tasks; each is yielded when its records are on the disk."""
-
     parent = os.getpid()
 
     def work(task: Task) -> tuple[Task, list[Record]]:
