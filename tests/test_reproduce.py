@@ -20,6 +20,7 @@ from ebda.paper.repetition import repeat
 from ebda.paper.runner import plan, read_runs
 from ebda.paper.studies import EXTRA, TABLES, methods_of, published
 from ebda.paper.summary import Cell, summarise, to_csv, to_markdown
+from faults import ebda, living, no_more_than, seconds_until
 
 FAST = ["--methods", "Oracle", "FAIR", "--jobs", "1"]
 RESULTS = ("results.csv", "reproduction.md", "figure1.svg")
@@ -253,3 +254,60 @@ def test_torn_lines_anywhere_are_left_out(tmp_path: Path) -> None:
     for text in (f'{{"tab\n{whole}\n\n', f"{whole}\n{whole[:30]}", f"\0\0\n7\n{whole}"):
         path.write_text(text)
         assert read_runs(path) == [record]
+
+
+# --- faults
+
+
+@pytest.mark.slow
+def test_a_full_disk_does_not_stop_it_for_good(tmp_path: Path) -> None:
+    """A short write tears a line in the middle; what is missing is computed again."""
+    arguments = ["figure1", *FAST, "--reps", "4", "--out"]
+    whole, torn = tmp_path / "whole", tmp_path / "torn"
+    assert ebda("reproduce", *arguments, whole).returncode == 0
+    full = ebda("reproduce", *arguments, torn, preexec_fn=no_more_than(500))
+    assert full.returncode == 1
+    assert full.stderr.splitlines()[-1].startswith(
+        "ebda reproduce: [Errno 28] No space"
+    )
+    lines = (torn / "runs.jsonl").read_bytes()
+    assert len(lines) == 500
+    assert not lines.endswith(b"\n")
+    # The torn line comes to lie in the middle.
+    assert ebda("reproduce", *arguments, torn).returncode == 0
+    assert (torn / "runs.jsonl").read_bytes().startswith(lines + b"\n")
+    for name in RESULTS:
+        assert (torn / name).read_bytes() == (whole / name).read_bytes(), name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL, signal.SIGINT])
+def test_no_process_stays_behind(tmp_path: Path, number: signal.Signals) -> None:
+    options = ["table1", "--methods", "EBClassifier", "--reps", "9", "--jobs", "4"]
+    process = subprocess.Popen(
+        command(tmp_path, *options),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    # The command, four workers, and those that look after what they share.
+    seconds_until(lambda: len(living(process.pid)) >= 6, at_most=60)
+    seconds_until((tmp_path / "runs.jsonl").exists, at_most=120)
+    os.kill(process.pid, number)
+    seconds_until(lambda: not living(process.pid), at_most=10)
+    status = 130 if number == signal.SIGINT else -number
+    _, errors = process.communicate()
+    assert process.returncode == status
+    assert b"Traceback" not in errors
+    assert all(r["error"] < 0.5 for r in read_runs(tmp_path / "runs.jsonl"))
+
+
+def test_places_that_cannot_be_written_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("")
+    (tmp_path / "pipe").mkdir()
+    os.mkfifo(tmp_path / "pipe" / "runs.jsonl")
+    for out in ("file", "file/folder", "x" * 300, "pipe"):
+        assert main(["reproduce", "table6", "--out", str(tmp_path / out)]) == 1
+        assert capsys.readouterr().err.count("\n") == 1

@@ -49,6 +49,7 @@ def main() -> int:
         number = int(stopped.args[0])
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
+        return 128 + number
     if usual is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     return status

@@ -84,11 +84,11 @@ def writer_for(path: Path | None) -> Callable[[Mapping[str, Any]], None]:
     ValueError: --out out.xlsx: the ending is none of .csv, .tsv, .txt, .csv.gz,
     .tsv.gz, .parquet
     """
+    check_writable("--out", path)
     name = ".csv" if path is None or files.is_special(path) else path.name.lower()
     ending = next((ending for ending in WRITERS if name.endswith(ending)), None)
     if ending is None:
         raise ValueError(f"--out {path}: the ending is none of {', '.join(WRITERS)}")
-    check_writable("--out", path)
     if path is None:
         refuse_closed("give --out FILE")
 

@@ -84,8 +84,10 @@ def _read(
     model: Any, data: dict[str, Any], options: argparse.Namespace
 ) -> tuple[Table, Match]:
     """The samples, with the labels that the fit had if they are there."""
-    if options.target is None and options.labels is None and not data.get("labels"):
-        options.target = data.get("target")
+    known = data.get("target")
+    asked = options.target or options.labels or data.get("labels")
+    if not asked and known not in options.drop:
+        options.target = known
         with suppress(NoLabelsError):
             return read_for(model, data, options, data.get("impute"))
         options.target = None

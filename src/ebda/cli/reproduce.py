@@ -17,7 +17,7 @@ from pathlib import Path
 
 from ebda.cli.progress import steps
 from ebda.cli.terminal import say
-from ebda.files import replacing, write
+from ebda.files import is_special, replacing, write
 from ebda.paper.runner import carry_out, key_of, plan, read_runs
 from ebda.paper.studies import EXTRA, TABLES, Table, methods_of
 from ebda.paper.summary import Cell, summarise, to_csv, to_markdown
@@ -54,6 +54,8 @@ def run(options: argparse.Namespace) -> None:
     out: Path = options.out
     out.mkdir(parents=True, exist_ok=True)
     path = out / "runs.jsonl"
+    if is_special(path):
+        raise ValueError(f"{path} is not a regular file: take another --out")
     _check_seed(out, options.seed)
     known = {key_of(record) for record in read_runs(path)}
     methods = {name: _methods(TABLES[name], options.methods) for name in tables}
