@@ -6,22 +6,23 @@ positive where this class is predicted. For two classes it is the decision funct
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.stats import gaussian_kde
 
-from ebda.evaluation import Evaluation, log_probability, margins
+from ebda.evaluation import Evaluation, class_codes, log_probability, margins
 from ebda.plotting.display import (
     INK,
     QUIET,
     SMALL,
     Display,
-    class_place,
+    checked_names,
     look,
     plain,
+    shown_class,
     strip_above,
 )
 from ebda.plotting.labels import label_points
@@ -33,6 +34,7 @@ _DENSITY, _POINTS, _LARGEST_STEP = 0.42, 0.40, 0.055
 _BINS, _GRID = 60, 400
 
 
+@dataclass(eq=False, repr=False)
 class ScoreDisplay(Display):
     """One row per class: density of the scores, and every sample as a point.
 
@@ -61,19 +63,11 @@ class ScoreDisplay(Display):
     array([False,  True, False])
     """
 
-    def __init__(
-        self,
-        scores: FloatArray,
-        codes: IntArray,
-        classes: npt.NDArray[Any],
-        contrast: int | None = None,
-        names: npt.NDArray[Any] | None = None,
-    ) -> None:
-        self.scores = scores
-        self.codes = codes
-        self.classes = classes
-        self.contrast = contrast
-        self.names = names
+    scores: FloatArray
+    codes: IntArray
+    classes: npt.NDArray[Any]
+    contrast: int | None = None
+    names: npt.NDArray[Any] | None = None
 
     @classmethod
     def from_estimator(
@@ -137,15 +131,7 @@ class ScoreDisplay(Display):
                 f"the decision function has shape {np.shape(decision)}, which does not "
                 f"fit {len(labels)} labels of {len(known)} classes"
             )
-        by_name = np.argsort(known)
-        place = np.searchsorted(known, labels, sorter=by_name)
-        codes = by_name[np.minimum(place, len(known) - 1)]
-        if (known[codes] != labels).any():
-            row = int(np.argmax(known[codes] != labels))
-            raise ValueError(
-                f"sample {row} has the class {labels[row]!r}, which is not one of the "
-                f"classes {', '.join(map(repr, known.tolist()))}"
-            )
+        codes = class_codes(known, labels)
         return cls._from_table(table, codes, known, contrast, names)
 
     @classmethod
@@ -167,9 +153,8 @@ class ScoreDisplay(Display):
             As in `from_estimator`.
         """
         table = log_probability(evaluation.probabilities)
-        return cls._from_table(
-            table, evaluation.codes, evaluation.classes, contrast, names
-        )
+        codes, classes = evaluation.codes, evaluation.classes
+        return cls._from_table(table, codes, classes, contrast, names)
 
     @classmethod
     def _from_table(
@@ -180,17 +165,11 @@ class ScoreDisplay(Display):
         contrast: Any,
         names: npt.ArrayLike | None,
     ) -> ScoreDisplay:
-        place = None if contrast is None else class_place(classes, contrast)
-        if place is None and len(classes) == 2:
-            place = 1
+        place = shown_class(classes, contrast)
         own = codes if place is None else np.full(len(codes), place)
-        given = None if names is None else np.asarray(names)
-        if given is not None and given.shape != codes.shape:
-            raise ValueError(
-                f"names has shape {given.shape}; there are {len(codes)} samples, and "
-                "each needs one name"
-            )
-        return cls(margins(table, own), codes, classes, place, given)
+        if names is not None:
+            names = checked_names(names, len(codes), "samples")
+        return cls(margins(table, own), codes, classes, place, names)
 
     @property
     def wrong(self) -> npt.NDArray[np.bool_]:
@@ -272,23 +251,16 @@ class ScoreDisplay(Display):
         axes.set_yticks(np.arange(k)[::-1], ticks)
         axes.tick_params(axis="y", length=0)
         axes.spines["left"].set_visible(False)
-        if self.contrast is None:
-            sides = ("predicted wrong", "predicted right")
-            axes.set_xlabel("log-odds of the true class against the best other")
-        else:
-            name = plain(self.classes[self.contrast])
-            other = (
-                plain(self.classes[1 - self.contrast]) if k == 2 else "another class"
-            )
-            sides = (f"predicted {other}", f"predicted {name}")
-            axes.set_xlabel(
-                f"log-odds of {name}" + (" against the best other" * (k > 2))
-            )
+        name, left, right = "the true class", "wrong", "right"
+        if self.contrast is not None:
+            name = right = plain(self.classes[self.contrast])
+            left = plain(self.classes[1 - self.contrast]) if k == 2 else "another class"
+        axes.set_xlabel(f"log-odds of {name}" + " against the best other" * (k > 2))
         strip_above(axes, SMALL + 6).set_axis_off()  # a title stays above the words
         # On either side of the boundary, wherever that lies.
         for text, shift, align in (
-            (f"← {sides[0]}", -5, "right"),
-            (f"{sides[1]} →", 5, "left"),
+            (f"← predicted {left}", -5, "right"),
+            (f"predicted {right} →", 5, "left"),
         ):
             axes.annotate(
                 text,
@@ -306,9 +278,8 @@ class ScoreDisplay(Display):
             return []
         wrong = np.flatnonzero(self.wrong)
         worst = wrong[np.argsort(-np.abs(self.scores[wrong]), kind="stable")][:n_labels]
-        names: Sequence[Any] = self.names[worst].tolist()
-        points = np.stack([self.scores, height], axis=1)
-        return label_points(axes, self.scores[worst], height[worst], names, points)
+        x, y, points = self.scores, height, np.stack([self.scores, height], axis=1)
+        return label_points(axes, x[worst], y[worst], self.names[worst], points)
 
 
 def grid_around(scores: FloatArray) -> FloatArray:
@@ -323,8 +294,7 @@ def density(values: FloatArray, grid: FloatArray) -> FloatArray:
     """Kernel density of the values; zero where they are too few or all equal."""
     if len(values) < 3 or np.ptp(values) <= 1e-9 * np.ptp(grid):
         return np.zeros(len(grid))
-    estimate: FloatArray = gaussian_kde(values)(grid)
-    return estimate
+    return np.asarray(gaussian_kde(values)(grid))
 
 
 def stack(values: FloatArray, low: float, high: float) -> IntArray:
