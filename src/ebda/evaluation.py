@@ -143,12 +143,12 @@ def cross_validate(
     True
     """
     classes, codes = np.unique(np.asarray(y), return_inverse=True)
-    rarest = int(np.bincount(codes).min())
-    folds = min(n_folds, rarest)
+    counts = np.bincount(codes)
+    folds = min(n_folds, int(counts.min()))
     if folds < 2:
         raise ValueError(
             "cross-validation needs at least two samples of each class, but class "
-            f"{classes.tolist()[np.bincount(codes).argmin()]!r} has only one"
+            f"{classes.tolist()[counts.argmin()]!r} has only one"
         )
     split = StratifiedKFold(folds, shuffle=True, random_state=seed)
     probabilities = cross_val_predict(

@@ -218,15 +218,13 @@ def contrast_row(classes: npt.NDArray[Any], contrast: Any) -> int | None:
     if contrast is None:
         return 0 if two else None
     place = class_place(classes, contrast)
-    if not two:
-        return place
-    if place == 0:
+    if two and place == 0:
         first, second = classes.tolist()
         raise ValueError(
             f"the only contrast of two classes is {second!r} against {first!r}: "
             f"contrast must be {second!r}, or left out"
         )
-    return 0
+    return 0 if two else place
 
 
 def contrast_name(classes: npt.NDArray[Any], row: int | None) -> str:

@@ -156,16 +156,9 @@ class ErrorByMethodDisplay(Display):
         if self.chance is not None:
             what = "most frequent class"
             axes.axvline(self.chance, color=NULL, ls="--", lw=1.2, label=what)
+        style = {"va": "center", "fontsize": SMALL, "color": INK}
         for error, end, place in zip(errors, high, places, strict=True):
-            axes.annotate(
-                f"{error:.1%}",
-                (end, place),
-                xytext=(6, 0),
-                textcoords="offset points",
-                va="center",
-                fontsize=SMALL,
-                color=INK,
-            )
+            axes.text(end, place, f"  {error:.1%}", **style)
         most = max(high.max(), self.chance or 0.0)
         axes.set_yticks(places, [plain(self.methods[i]) for i in order])
         axes.set(xlim=(0, 1.15 * most or 1.0), ylim=(-0.6, k - 0.4))

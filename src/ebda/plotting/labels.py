@@ -55,6 +55,7 @@ def label_points(
     list of Annotation
         In the order of the names.
     """
+    leader = {"arrowstyle": "-", "color": QUIET, "lw": 0.6, "shrinkA": 0, "shrinkB": 2}
     annotations = [
         ax.annotate(
             plain(name, longest=24),
@@ -65,18 +66,11 @@ def label_points(
             color=INK,
             zorder=6,
             path_effects=[withStroke(linewidth=2, foreground="white")],
-            arrowprops={
-                "arrowstyle": "-",
-                "color": QUIET,
-                "lw": 0.6,
-                "shrinkA": 0,
-                "shrinkB": 2,
-            },
+            arrowprops=leader,
+            in_layout=False,
         )
         for i, name in enumerate(names)
     ]
-    for annotation in annotations:
-        annotation.set_in_layout(False)
     if annotations:
         ax.add_artist(_Placer(annotations, others))
     return annotations

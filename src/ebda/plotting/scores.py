@@ -192,22 +192,17 @@ class ScoreDisplay(Display):
         axes = self._axes(ax, (6.8, 1.6 + 0.95 * max(k, 2)))
         grid = grid_around(self.scores)
         rows = [self.scores[self.codes == place] for place in range(k)]
-        densities = [density(row, grid) for row in rows]
-        tallest = max(d.max(initial=0.0) for d in densities) or 1.0
+        densities = np.array([density(row, grid) for row in rows])
+        crests = _DENSITY * densities / (densities.max() or 1.0)
+        piles = [stack(row, grid[0], grid[-1]) for row in rows]
+        step = min(_LARGEST_STEP, _POINTS / (1 + max(p.max(initial=0) for p in piles)))
         height = np.empty(len(self.scores))
-        fullest = max(stack(row, grid[0], grid[-1]).max(initial=0) for row in rows)
-        step = min(_LARGEST_STEP, _POINTS / (fullest + 1))
-        for place, row in enumerate(rows):
+        for place, (crest, pile) in enumerate(zip(crests, piles, strict=True)):
             style, base = look(place), k - 1 - place
             own = self.codes == place
-            height[own] = base - 0.07 - step * stack(row, grid[0], grid[-1])
+            height[own] = base - 0.07 - step * pile
             axes.fill_between(
-                grid,
-                base,
-                base + _DENSITY * densities[place] / tallest,
-                color=style.colour,
-                alpha=0.3,
-                lw=0,
+                grid, base, base + crest, color=style.colour, alpha=0.3, lw=0
             )
             axes.axhline(base, color=QUIET, lw=0.4, zorder=0)
             right = own & ~self.wrong
@@ -258,20 +253,9 @@ class ScoreDisplay(Display):
         axes.set_xlabel(f"log-odds of {name}" + " against the best other" * (k > 2))
         strip_above(axes, SMALL + 6).set_axis_off()  # a title stays above the words
         # On either side of the boundary, wherever that lies.
-        for text, shift, align in (
-            (f"← predicted {left}", -5, "right"),
-            (f"predicted {right} →", 5, "left"),
-        ):
-            axes.annotate(
-                text,
-                (0, 1),
-                xycoords=("data", "axes fraction"),
-                xytext=(shift, 3),
-                textcoords="offset points",
-                ha=align,
-                va="bottom",
-                fontsize=SMALL,
-            )
+        style = {"fontsize": SMALL, "transform": axes.get_xaxis_transform()}
+        axes.text(0, 1.01, f"← predicted {left}  ", ha="right", **style)
+        axes.text(0, 1.01, f"  predicted {right} →", ha="left", **style)
 
     def _label_wrong(self, axes: Any, height: FloatArray, n_labels: int) -> list[Any]:
         if self.names is None:
