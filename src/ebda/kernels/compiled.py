@@ -13,9 +13,12 @@ give the same bits. NumPy and the loops agree to 1e-12 relative.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
+from hashlib import sha256
 from importlib import import_module
-from typing import Any, ParamSpec, TypeVar
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -58,12 +61,49 @@ def compile_loop(function: Callable[P, R]) -> Callable[P, R]:
     """A function of :mod:`ebda.kernels.loops`, compiled and cached on disk."""
     import numba
 
-    compiled: Callable[P, R]
-    try:
-        compiled = numba.njit(nogil=True, cache=True, error_model="numpy")(function)
-    except RuntimeError:  # no folder can be written to: compile without a cache
-        compiled = numba.njit(nogil=True, error_model="numpy")(function)
-    return compiled
+    compiled = numba.njit(nogil=True, error_model="numpy")(function)
+    # Without a folder that can be written to there is no cache.
+    with suppress(Exception):
+        compiled._cache = _lenient_cache(function)
+    return cast(Callable[P, R], compiled)
+
+
+def _lenient_cache(function: Callable[..., Any]) -> Any:
+    """Numba's cache on disk, without which a fit goes on where it fails.
+
+    Numba's own raises whatever unpickling a damaged file raises, and does not notice a
+    change of the machine code in it. Here each data file ends with its checksum. What
+    cannot be read is compiled again, and what cannot be written is not.
+    """
+    from numba.core.caching import FunctionCache, IndexDataCacheFile
+
+    class Checked(IndexDataCacheFile):  # type: ignore[misc]
+        def _dump(self, obj: Any) -> bytes:
+            data: bytes = super()._dump(obj)
+            return data + sha256(data).digest()
+
+        def _load_data(self, name: str) -> Any:
+            data = Path(self._data_path(name)).read_bytes()
+            if sha256(data[:-32]).digest() != data[-32:]:
+                raise ValueError(f"{name} is damaged")
+            return super()._load_data(name)
+
+    class Lenient(FunctionCache):  # type: ignore[misc]
+        def load_overload(self, sig: Any, target_context: Any) -> Any:
+            try:
+                return super().load_overload(sig, target_context)
+            except Exception:
+                with suppress(Exception):
+                    self.flush()  # so that the new one can be saved
+                return None
+
+        def save_overload(self, sig: Any, data: Any) -> None:
+            with suppress(Exception):
+                super().save_overload(sig, data)
+
+    cache = Lenient(function)
+    cache._cache_file.__class__ = Checked
+    return cache
 
 
 def for_each_block(
