@@ -23,7 +23,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
-from ebda.kernels.threads import over_blocks
+from ebda.kernels.threads import no_fork, over_blocks
 from ebda.sizes import sizes
 
 P = ParamSpec("P")
@@ -34,7 +34,8 @@ R = TypeVar("R")
 def available() -> bool:
     """Whether Numba is installed and can be loaded beside this NumPy."""
     try:
-        import_module("numba")
+        with no_fork():
+            import_module("numba")
     except ImportError:
         return False
     return True
@@ -59,8 +60,7 @@ def suits_vectors(length: int) -> bool:
 @cache
 def compile_loop(function: Callable[P, R]) -> Callable[P, R]:
     """A function of :mod:`ebda.kernels.loops`, compiled and cached on disk."""
-    import numba
-
+    numba: Any = import_module("numba")
     compiled = numba.njit(nogil=True, error_model="numpy")(function)
     # Without a folder that can be written to there is no cache.
     with suppress(Exception):
@@ -75,9 +75,9 @@ def _lenient_cache(function: Callable[..., Any]) -> Any:
     change of the machine code in it. Here each data file ends with its checksum. What
     cannot be read is compiled again, and what cannot be written is not.
     """
-    from numba.core.caching import FunctionCache, IndexDataCacheFile
+    caching: Any = import_module("numba.core.caching")
 
-    class Checked(IndexDataCacheFile):  # type: ignore[misc]
+    class Checked(caching.IndexDataCacheFile):
         def _dump(self, obj: Any) -> bytes:
             data: bytes = super()._dump(obj)
             return data + sha256(data).digest()
@@ -88,7 +88,7 @@ def _lenient_cache(function: Callable[..., Any]) -> Any:
                 raise ValueError(f"{name} is damaged")
             return super()._load_data(name)
 
-    class Lenient(FunctionCache):  # type: ignore[misc]
+    class Lenient(caching.FunctionCache):
         def load_overload(self, sig: Any, target_context: Any) -> Any:
             try:
                 return super().load_overload(sig, target_context)
