@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 from ebda.cli import main
-from faults import ebda, no_more_than
+from commands import ebda, no_more_than
 
 # What each command writes, the option that names it, and how its content begins.
 OUTPUTS = {

@@ -155,7 +155,7 @@ def test_a_jump_is_drawn_as_a_jump() -> None:
 
 
 def test_atoms_are_those_of_the_prior_with_zero_apart(two: EBClassifier) -> None:
-    shape = PriorDisplay.from_estimator(two).shape
+    shape = PriorDisplay.from_estimator(two)
     assert 0.0 in two.prior_.atoms
     np.testing.assert_array_equal(shape.atoms, two.prior_.atoms[two.prior_.atoms != 0])
     assert shape.masses["zero"] == two.prior_.pi0
@@ -164,7 +164,7 @@ def test_atoms_are_those_of_the_prior_with_zero_apart(two: EBClassifier) -> None
     z = np.random.default_rng(0).normal(size=100)
     for fitted in (NormalMeans().fit(z), DirichletProcess().fit(z)):
         display = PriorDisplay.from_estimator(fitted)
-        assert display.shape.masses["zero"] == fitted.prior_.pi0
+        assert display.masses["zero"] == fitted.prior_.pi0
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def test_atoms_are_those_of_the_prior_with_zero_apart(two: EBClassifier) -> None
     ],
 )
 def test_a_slab_shows_its_density(prior: object, slab: object) -> None:
-    shape = PriorDisplay.from_prior(prior).shape  # type: ignore[arg-type]
+    shape = PriorDisplay.from_prior(prior)  # type: ignore[arg-type]
     np.testing.assert_allclose(shape.density, 0.3 * slab.pdf(shape.grid))  # type: ignore[attr-defined]
     area = trapezoid(shape.density, shape.grid)
     assert area == pytest.approx(1 - shape.masses["zero"], abs=0.002)
@@ -185,7 +185,7 @@ def test_a_slab_shows_its_density(prior: object, slab: object) -> None:
 def test_a_prior_without_a_density_shows_that_of_z() -> None:
     z = np.random.default_rng(0).normal(size=300)
     kernel = Kernel().fit(z).prior_
-    shape = PriorDisplay.from_prior(kernel).shape
+    shape = PriorDisplay.from_prior(kernel)
     np.testing.assert_allclose(shape.density, np.exp(kernel.logpdf(shape.grid)))
     assert shape.is_marginal
     assert shape.masses == {"zero": 0.0, "elsewhere": 1.0}
@@ -194,8 +194,8 @@ def test_a_prior_without_a_density_shows_that_of_z() -> None:
         posterior, logpdf = PRIOR.posterior, PRIOR.logpdf
 
     known = PriorDisplay.from_prior(Foreign(), z)
-    not_null = 0.2 * norm.pdf(known.shape.grid, 3)
-    np.testing.assert_allclose(known.shape.density, not_null, rtol=1e-8)
+    not_null = 0.2 * norm.pdf(known.grid, 3)
+    np.testing.assert_allclose(known.density, not_null, rtol=1e-8)
     with pytest.raises(TypeError, match=r"Foreign has neither atoms nor.*give z"):
         PriorDisplay.from_prior(Foreign())
 

@@ -103,6 +103,10 @@ def test_every_sample_is_drawn_once_where_it_scores() -> None:
         np.testing.assert_array_equal(
             lines[name].get_xdata(), display.scores[right], strict=True
         )
+        # Its density lies above its line, and ends below the points of the one before.
+        density = display.ax_.collections[place].get_paths()[0].vertices[:, 1]
+        assert density.min() == 2 - place
+        assert 2 - place < density.max() <= 2 - place + 0.43
         # Points of a class lie below its line and above the next.
         y = lines[name].get_ydata()
         assert ((y < 2 - place) & (y > 1.5 - place)).all()

@@ -360,7 +360,7 @@ def test_names_go_to_the_samples_that_are_so_many(two: Any) -> None:
     assert found is not None
     assert found.names == ids
     case = Case.checked(model, X, y, e, ids)
-    assert case.name_of(0, 60) == "sample 1"
+    assert case.names_of(60)[0] == "sample 1"
 
 
 def test_doubtful_samples_are_named_worst_first() -> None:

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from joblib import (
 from joblib.parallel import ParallelBackendBase
 from threadpoolctl import threadpool_info, threadpool_limits
 
+import faults
 from ebda import EBClassifier
 from ebda.kernels import threads
 from ebda.kernels.threads import allow_threads, available, one_blas_thread, over_blocks
@@ -304,3 +306,37 @@ assert os.waitpid(child, 0)[1] == 0
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=60
     )
     assert done.returncode == 0, done.stderr
+
+
+FORKING = """
+import os, signal, threading, time, warnings
+import numpy as np
+from ebda import EBClassifier
+warnings.simplefilter("ignore")
+rng = np.random.default_rng(0)
+X, y = rng.normal(size=(60, 3000)), np.repeat([0, 1], 30)
+X[:30, :5] += 1
+def fit():
+    return EBClassifier(n_jobs=2).fit(X, y).coef_
+expected = fit()
+def again():
+    while True:
+        fit()
+threading.Thread(target=again, daemon=True).start()
+for _ in range(4):
+    time.sleep(float(rng.uniform(0, 0.3)))
+    child = os.fork()
+    if child == 0:
+        signal.alarm(30)  # where it hangs, this ends it
+        os._exit(0 if np.allclose(fit(), expected, rtol=1e-9) else 1)
+    assert os.waitpid(child, 0)[1] == 0
+print("none hung", flush=True)
+os._exit(0)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="only where processes fork")
+def test_a_process_can_be_forked_while_another_thread_fits(tmp_path: Path) -> None:
+    done = faults.run(FORKING, tmp_path, timeout=120)
+    assert done.out == "none hung\n", done.err

@@ -52,8 +52,7 @@ class Evaluation:
     @property
     def predicted(self) -> IntArray:
         """Most probable class of each sample, as an index into `classes`."""
-        best: IntArray = self.probabilities.argmax(axis=1)
-        return best
+        return np.asarray(self.probabilities.argmax(axis=1))
 
     @property
     def n_errors(self) -> int:
@@ -91,7 +90,7 @@ class Evaluation:
     def log_loss(self) -> float:
         """Mean of minus the logarithm of the probability of the true class."""
         own = self.probabilities[np.arange(len(self.codes)), self.codes]
-        return float(-np.log(np.maximum(own, 1e-300)).mean())
+        return float(-log_probability(own).mean())
 
     @property
     def chance_error(self) -> float:
@@ -154,12 +153,12 @@ def cross_validate(
     True
     """
     classes, codes = np.unique(np.asarray(y), return_inverse=True)
-    rarest = int(np.bincount(codes).min())
-    folds = min(n_folds, rarest)
+    counts = np.bincount(codes)
+    folds = min(n_folds, int(counts.min()))
     if folds < 2:
         raise ValueError(
             "cross-validation needs at least two samples of each class, but class "
-            f"{classes.tolist()[np.bincount(codes).argmin()]!r} has only one"
+            f"{classes.tolist()[counts.argmin()]!r} has only one"
         )
     split = StratifiedKFold(folds, shuffle=True, random_state=seed)
     X, labels = indexable(X, np.asarray(y))
@@ -186,24 +185,32 @@ def evaluate(model: Any, X: Any, y: npt.ArrayLike) -> Evaluation:
     -------
     Evaluation
     """
-    labels = np.asarray(y)
-    codes = np.searchsorted(model.classes_, labels)
-    codes = np.minimum(codes, len(model.classes_) - 1)
-    unknown = model.classes_[codes] != labels
+    codes = class_codes(model.classes_, y)
+    return Evaluation(model.classes_, codes, model.predict_proba(X), 0)
+
+
+def class_codes(classes: npt.NDArray[Any], y: npt.ArrayLike) -> IntArray:
+    """The place of each label among the classes, in any order.
+
+    >>> class_codes(np.array(["well", "ill"]), ["ill", "ill", "well"])
+    array([1, 1, 0])
+    """
+    labels, by_name = np.asarray(y), np.argsort(classes)
+    place = np.searchsorted(classes, labels, sorter=by_name)
+    codes = by_name[np.minimum(place, len(classes) - 1)]
+    unknown = classes[codes] != labels
     if unknown.any():
         row = int(np.argmax(unknown))
-        known = ", ".join(map(repr, model.classes_.tolist()))
         raise ValueError(
-            f"sample {row} has the class {labels.tolist()[row]!r}, which the model "
-            f"does not know; its classes are {known}"
+            f"sample {row} has the class {labels.tolist()[row]!r}, which is not one of "
+            f"the classes {', '.join(map(repr, classes.tolist()))}"
         )
-    return Evaluation(model.classes_, codes, model.predict_proba(X), 0)
+    return codes
 
 
 def log_probability(probabilities: FloatArray) -> FloatArray:
     """Logarithms of probabilities; those below 1e-300 count as 1e-300."""
-    logarithms: FloatArray = np.log(np.maximum(probabilities, _LEAST_PROBABILITY))
-    return logarithms
+    return np.asarray(np.log(np.maximum(probabilities, _LEAST_PROBABILITY)))
 
 
 def margins(scores: FloatArray, own: IntArray) -> FloatArray:
@@ -227,8 +234,7 @@ def margins(scores: FloatArray, own: IntArray) -> FloatArray:
     rows = np.arange(len(scores))
     others = scores.copy()
     others[rows, own] = -np.inf
-    difference: FloatArray = scores[rows, own] - others.max(axis=1)
-    return difference
+    return np.asarray(scores[rows, own] - others.max(axis=1))
 
 
 @dataclass(frozen=True, eq=False)

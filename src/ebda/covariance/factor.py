@@ -43,7 +43,7 @@ from ebda.covariance import low_rank
 from ebda.covariance.base import Covariance, CovarianceEstimator, Decorrelated
 from ebda.covariance.diagonal import Diagonal
 from ebda.data import Samples
-from ebda.kernels.threads import one_blas_thread
+from ebda.kernels.threads import no_fork, one_blas_thread
 from ebda.moments import ClassMoments, Contrasts
 from ebda.typing import FloatArray
 
@@ -73,6 +73,7 @@ class Factors:
     def n_factors(self) -> int:
         return int(self.loadings.shape[1])
 
+    @no_fork()
     def decorrelate(self, z: FloatArray) -> Decorrelated:
         L, psi, k = self.loadings, self.specific, self.n_factors
         weighted = L / psi[:, None]
@@ -86,6 +87,7 @@ class Factors:
         leverage = np.einsum("jk,kl,jl->j", L, inner, weighted)
         return Decorrelated(rest, g * kept[:, None], 1 - leverage, common_df)
 
+    @no_fork()
     def restore(self, e: FloatArray, values: Decorrelated) -> FloatArray:
         assert values.common is not None
         eta: FloatArray = values.common @ self.loadings.T

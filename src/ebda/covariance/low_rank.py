@@ -9,9 +9,11 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
+from ebda.kernels.threads import no_fork
 from ebda.typing import FloatArray
 
 
+@no_fork()
 def solve(loadings: FloatArray, psi: FloatArray, rows: FloatArray) -> FloatArray:
     """The inverse of ``L L' + diag(psi)`` times each row, by Woodbury's formula.
 

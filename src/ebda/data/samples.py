@@ -27,6 +27,7 @@ from ebda.kernels.residuals import (
     signed_squares,
     standardise,
 )
+from ebda.kernels.threads import no_fork
 from ebda.moments.classwise import ClassMoments, class_moments
 from ebda.sizes import sizes
 from ebda.typing import FloatArray, IntArray
@@ -214,7 +215,8 @@ class RowSamples(ChosenRows):
     def gram(self, means: FloatArray, scale: FloatArray) -> FloatArray:
         total = np.zeros((len(self), len(self)))
         for _, R in self.residuals(means, scale, weighted=True):
-            total += R @ R.T
+            with no_fork():
+                total += R @ R.T
         return total
 
     def loadings(
@@ -222,7 +224,8 @@ class RowSamples(ChosenRows):
     ) -> FloatArray:
         out = np.empty((len(scale), combine.shape[1]))
         for cols, R in self.residuals(means, scale):
-            np.matmul(R.T, combine, out=out[cols])
+            with no_fork():
+                np.matmul(R.T, combine, out=out[cols])
         return out
 
     def neighbour_sums(
@@ -256,5 +259,6 @@ class RowSamples(ChosenRows):
     def scores(self, coef: FloatArray) -> FloatArray:
         out = np.zeros((len(self), len(coef)))
         for cols, tile in self.tiles():
-            out += tile @ coef[:, cols].T
+            with no_fork():
+                out += tile @ coef[:, cols].T
         return out

@@ -13,14 +13,17 @@ give the same bits. NumPy and the loops agree to 1e-12 relative.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
+from hashlib import sha256
 from importlib import import_module
-from typing import Any, ParamSpec, TypeVar
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from ebda.kernels.threads import over_blocks
+from ebda.kernels.threads import no_fork, over_blocks
 from ebda.sizes import sizes
 
 P = ParamSpec("P")
@@ -31,7 +34,8 @@ R = TypeVar("R")
 def available() -> bool:
     """Whether Numba is installed and can be loaded beside this NumPy."""
     try:
-        import_module("numba")
+        with no_fork():
+            import_module("numba")
     except ImportError:
         return False
     return True
@@ -56,14 +60,50 @@ def suits_vectors(length: int) -> bool:
 @cache
 def compile_loop(function: Callable[P, R]) -> Callable[P, R]:
     """A function of :mod:`ebda.kernels.loops`, compiled and cached on disk."""
-    import numba
+    numba: Any = import_module("numba")
+    compiled = numba.njit(nogil=True, error_model="numpy")(function)
+    # Without a folder that can be written to there is no cache.
+    with suppress(Exception):
+        compiled._cache = _lenient_cache(function)
+    return cast(Callable[P, R], compiled)
 
-    compiled: Callable[P, R]
-    try:
-        compiled = numba.njit(nogil=True, cache=True, error_model="numpy")(function)
-    except RuntimeError:  # no folder can be written to: compile without a cache
-        compiled = numba.njit(nogil=True, error_model="numpy")(function)
-    return compiled
+
+def _lenient_cache(function: Callable[..., Any]) -> Any:
+    """Numba's cache on disk, without which a fit goes on where it fails.
+
+    Numba's own raises whatever unpickling a damaged file raises, and does not notice a
+    change of the machine code in it. Here each data file ends with its checksum. What
+    cannot be read is compiled again, and what cannot be written is not.
+    """
+    caching: Any = import_module("numba.core.caching")
+
+    class Checked(caching.IndexDataCacheFile):
+        def _dump(self, obj: Any) -> bytes:
+            data: bytes = super()._dump(obj)
+            return data + sha256(data).digest()
+
+        def _load_data(self, name: str) -> Any:
+            data = Path(self._data_path(name)).read_bytes()
+            if sha256(data[:-32]).digest() != data[-32:]:
+                raise ValueError(f"{name} is damaged")
+            return super()._load_data(name)
+
+    class Lenient(caching.FunctionCache):
+        def load_overload(self, sig: Any, target_context: Any) -> Any:
+            try:
+                return super().load_overload(sig, target_context)
+            except Exception:
+                with suppress(Exception):
+                    self.flush()  # so that the new one can be saved
+                return None
+
+        def save_overload(self, sig: Any, data: Any) -> None:
+            with suppress(Exception):
+                super().save_overload(sig, data)
+
+    cache = Lenient(function)
+    cache._cache_file.__class__ = Checked
+    return cache
 
 
 def for_each_block(

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from ebda.kernels.threads import no_fork
 from ebda.sizes import sizes
 from ebda.typing import FloatArray
 
@@ -31,6 +32,7 @@ def scores(X: Any, coef: FloatArray, intercept: FloatArray | float = 0.0) -> Flo
         rows = max(1, sizes.score_elements // max(p, 1))
         for start in range(0, n, rows):
             block = X[start : start + rows].astype(np.float64, copy=False)
-            out[start : start + rows] = block @ coef.T
+            with no_fork():
+                out[start : start + rows] = block @ coef.T
         out += intercept
         return out

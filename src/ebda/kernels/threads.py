@@ -9,12 +9,13 @@ are taken over blocks of a fixed size, and put together in order.
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import cache
-from threading import Lock
+from threading import Condition, Lock, RLock, get_ident
 from typing import TypeVar
 
 import scipy.linalg  # noqa: F401  # its BLAS is to be found too
@@ -84,8 +85,65 @@ class _OneBlasThread:
 
 one_blas_thread = _OneBlasThread()
 
+
+class _NoFork:
+    """Forks wait until no other thread is inside, and threads until a fork is over.
+
+    A process cannot be forked while OpenBLAS multiplies with several threads: its
+    handler, or the first product in the child, waits for ever. The same is true of a
+    lock that the interpreter holds for an import, or Numba while it compiles.
+    """
+
+    def __init__(self) -> None:
+        self._changed = Condition(RLock())
+        self._inside: Counter[int] = Counter()
+
+    @contextmanager
+    def __call__(self) -> Iterator[None]:
+        """Keep other threads from forking: for milliseconds, such as one product.
+
+        >>> with no_fork():
+        ...     pass
+        """
+        me = get_ident()
+        with self._changed:
+            self._inside[me] += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._inside[me] -= 1
+                if not self._inside[me]:
+                    del self._inside[me]
+                    self._changed.notify_all()
+
+    def before(self) -> None:
+        """Wait for the others, and let none begin."""
+        self._changed.acquire()
+        while set(self._inside) - {get_ident()}:
+            self._changed.wait()
+
+    def after_in_parent(self) -> None:
+        """Go on."""
+        self._changed.release()
+
+    def after_in_child(self) -> None:
+        """The other threads are gone."""
+        mine = self._inside[get_ident()]
+        self.__init__()  # type: ignore[misc]
+        if mine:
+            self._inside[get_ident()] = mine
+
+
+no_fork = _NoFork()
+
 # A process that was forked off has no other threads.
 if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=no_fork.before,
+        after_in_parent=no_fork.after_in_parent,
+        after_in_child=no_fork.after_in_child,
+    )
     os.register_at_fork(after_in_child=_pool.cache_clear)
     os.register_at_fork(after_in_child=one_blas_thread.begin)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,8 @@ from ebda.plotting.display import (
     QUIET,
     SMALL,
     Display,
-    class_place,
     plain,
+    shown_class,
     strip_above,
 )
 from ebda.typing import FloatArray, IntArray
@@ -28,6 +29,7 @@ from ebda.typing import FloatArray, IntArray
 _HISTOGRAM = 20
 
 
+@dataclass(eq=False, repr=False)
 class CalibrationDisplay(Display):
     """Observed share against predicted probability, with intervals.
 
@@ -58,19 +60,10 @@ class CalibrationDisplay(Display):
     (array([0.1, 0.9]), array([0. , 0.5]))
     """
 
-    histogram_: Any
-
-    def __init__(
-        self,
-        bins: CalibrationBins,
-        probabilities: FloatArray,
-        hits: npt.NDArray[np.bool_],
-        event: str,
-    ) -> None:
-        self.bins = bins
-        self.probabilities = probabilities
-        self.hits = hits
-        self.event = event
+    bins: CalibrationBins
+    probabilities: FloatArray
+    hits: npt.NDArray[np.bool_]
+    event: str
 
     @classmethod
     def from_evaluation(
@@ -93,12 +86,10 @@ class CalibrationDisplay(Display):
         n_bins, level
             As in `from_predictions`.
         """
-        classes = evaluation.classes
-        if contrast is None and len(classes) > 2:
-            place, event = None, "the predicted class"
-        else:
-            place = 1 if contrast is None else class_place(classes, contrast)
-            event = plain(classes[place])
+        place = shown_class(evaluation.classes, contrast)
+        event = "the predicted class"
+        if place is not None:
+            event = plain(evaluation.classes[place])
         p, hits = predicted_event(evaluation.probabilities, evaluation.codes, place)
         return cls.from_predictions(p, hits, n_bins=n_bins, level=level, event=event)
 
@@ -127,8 +118,9 @@ class CalibrationDisplay(Display):
             The event that the probabilities are of.
         """
         bins = calibration_bins(probabilities, hits, n_bins, level)
-        p, occurred = np.asarray(probabilities, dtype=float), np.asarray(hits, bool)
-        return cls(bins, p, occurred, event)
+        return cls(
+            bins, np.asarray(probabilities, float), np.asarray(hits, bool), event
+        )
 
     def plot(self, ax: Any = None) -> CalibrationDisplay:
         """Draw into the given axes, or into new ones.
@@ -161,17 +153,9 @@ class CalibrationDisplay(Display):
                     capsize=3,
                     label=f"observed, {_extent(bins.counts[chosen])} samples each",
                 )
-        axes.set(
-            xlim=(-0.04, 1.04),
-            ylim=(-0.04, 1.04),
-            xlabel=f"predicted probability of {self.event}",
-            ylabel="observed share",
-        )
+        axes.set(xlim=(-0.04, 1.04), ylim=(-0.04, 1.04), ylabel="observed share")
+        axes.set_xlabel(f"predicted probability of {self.event}")
         axes.legend(loc="lower right", frameon=False)
-        self._draw_histogram(axes)
-        return self
-
-    def _draw_histogram(self, axes: Any) -> None:
         self.histogram_ = strip = strip_above(axes, 60, gap=10)
         strip.hist(
             [self.probabilities[self.hits], self.probabilities[~self.hits]],
@@ -186,6 +170,7 @@ class CalibrationDisplay(Display):
         strip.set_ylim(top=1.5 * strip.get_ylim()[1])  # room for the legend
         strip.yaxis.label.set_size(SMALL)
         strip.legend(loc="upper center", fontsize=SMALL, frameon=False, ncols=2)
+        return self
 
 
 def _extent(counts: IntArray) -> str:
@@ -194,5 +179,4 @@ def _extent(counts: IntArray) -> str:
     >>> _extent(np.array([10, 11])), _extent(np.array([7]))
     ('10 to 11', '7')
     """
-    low, high = counts.min(), counts.max()
-    return f"{low}" if low == high else f"{low} to {high}"
+    return " to ".join(map(str, np.unique([counts.min(), counts.max()])))

@@ -171,6 +171,17 @@ def plain(name: Any, longest: int = 40) -> str:
     return f" {text}" if text.startswith("_") else text
 
 
+def checked_names(names: npt.ArrayLike, size: int, what: str) -> npt.NDArray[Any]:
+    """Names as an array, if each of the features or samples has one."""
+    given = np.asarray(names)
+    if given.shape != (size,):
+        raise ValueError(
+            f"names has shape {given.shape}; there are {size} {what}, and each needs "
+            "one name"
+        )
+    return given
+
+
 def class_place(classes: npt.NDArray[Any], label: Any) -> int:
     """The index of a label among the classes.
 
@@ -178,13 +189,20 @@ def class_place(classes: npt.NDArray[Any], label: Any) -> int:
     >>> class_place(np.array(["ALL", "AML"]), "AML")
     1
     """
-    places = [i for i, name in enumerate(classes.tolist()) if name == label]
-    if not places:
+    known: list[Any] = classes.tolist()
+    if label not in known:
         raise ValueError(
-            "contrast must be one of the classes, "
-            f"{', '.join(map(repr, classes.tolist()))}; got {label!r}"
+            f"contrast must be one of the classes, {', '.join(map(repr, known))}; got "
+            f"{label!r}"
         )
-    return places[0]
+    return known.index(label)
+
+
+def shown_class(classes: npt.NDArray[Any], contrast: Any) -> int | None:
+    """The index of the class whose predictions are shown; None for each one's own."""
+    if contrast is None:
+        return 1 if len(classes) == 2 else None
+    return class_place(classes, contrast)
 
 
 def contrast_row(classes: npt.NDArray[Any], contrast: Any) -> int | None:
@@ -200,15 +218,13 @@ def contrast_row(classes: npt.NDArray[Any], contrast: Any) -> int | None:
     if contrast is None:
         return 0 if two else None
     place = class_place(classes, contrast)
-    if not two:
-        return place
-    if place == 0:
+    if two and place == 0:
         first, second = classes.tolist()
         raise ValueError(
             f"the only contrast of two classes is {second!r} against {first!r}: "
             f"contrast must be {second!r}, or left out"
         )
-    return 0
+    return 0 if two else place
 
 
 def contrast_name(classes: npt.NDArray[Any], row: int | None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from ebda.plotting.display import (
     QUIET,
     Display,
     check_has,
+    checked_names,
     contrast_name,
     contrast_row,
     legend_above,
@@ -43,6 +45,7 @@ _MEASURES = {
 _FLOOR = 1e-16
 
 
+@dataclass(eq=False, repr=False)
 class EffectDisplay(Display):
     """Effect of each feature against the probability that it has none.
 
@@ -74,27 +77,15 @@ class EffectDisplay(Display):
     array([200, 201])
     """
 
-    def __init__(
-        self,
-        effect: FloatArray,
-        prob_zero: FloatArray,
-        lfsr: FloatArray,
-        q_value: FloatArray,
-        order: IntArray,
-        names: Sequence[Any] | npt.NDArray[Any] | None,
-        sides: IntArray,
-        side_names: Sequence[str],
-        effect_name: str = "effect",
-    ) -> None:
-        self.effect = effect
-        self.prob_zero = prob_zero
-        self.lfsr = lfsr
-        self.q_value = q_value
-        self.order = order
-        self.names = names
-        self.sides = sides
-        self.side_names = list(side_names)
-        self.effect_name = effect_name
+    effect: FloatArray
+    prob_zero: FloatArray
+    lfsr: FloatArray
+    q_value: FloatArray
+    order: IntArray
+    names: Sequence[Any] | npt.NDArray[Any] | None
+    sides: IntArray
+    side_names: Sequence[str]
+    effect_name: str = "effect"
 
     @classmethod
     def from_estimator(
@@ -129,31 +120,23 @@ class EffectDisplay(Display):
         row = contrast_row(model.classes_, contrast)
         ranking = model.ranking_
         title, values = EFFECTS[effect]
-        tables = [
-            np.atleast_2d(table)
-            for table in (
-                values(model),
-                ranking.prob_zero,
-                ranking.lfsr,
-                ranking.q_value,
-            )
-        ]
+        known = (values(model), ranking.prob_zero, ranking.lfsr, ranking.q_value)
+        tables = [np.atleast_2d(table) for table in known]
         p = model.n_features_in_
         rows = np.full(p, row) if row is not None else tables[2].argmin(axis=0)
         shown, zero, lfsr, q = (table[rows, np.arange(p)] for table in tables)
-        order = ranking.order
-        if row is not None:  # each of several contrasts has its own order
-            order = order[np.argsort(lfsr[order], kind="stable")]
+        order, classes = ranking.order, [plain(name) for name in model.classes_]
         if row is None:
-            sides, side_names = rows, [plain(name) for name in model.classes_]
+            sides, side_names = rows, classes
         else:
+            # Each of several contrasts has its own order.
+            order = order[np.argsort(lfsr[order], kind="stable")]
             sides = (shown < 0).astype(np.intp)
-            second = plain(model.classes_[1 if len(model.classes_) == 2 else row])
-            lower = f"lower in {second}"
-            if len(model.classes_) == 2:
-                lower = f"higher in {plain(model.classes_[0])}"
-            side_names = [f"higher in {second}", lower]
-        found = ranking.names if names is None else _checked_names(names, p)
+            if len(classes) == 2:
+                side_names = [f"higher in {name}" for name in reversed(classes)]
+            else:
+                side_names = [f"{way} in {classes[row]}" for way in ("higher", "lower")]
+        found = ranking.names if names is None else checked_names(names, p, "features")
         title = f"{title}, {contrast_name(model.classes_, row)}"
         return cls(shown, zero, lfsr, q, order, found, sides, side_names, title)
 
@@ -172,13 +155,15 @@ class EffectDisplay(Display):
         """
         mean, lfsr = posterior.mean, posterior.lfsr
         order = np.lexsort((-np.abs(mean), lfsr))
+        if names is not None:
+            names = checked_names(names, len(mean), "features")
         return cls(
             mean,
             posterior.prob_zero,
             lfsr,
             tail_average(lfsr),
             order,
-            None if names is None else _checked_names(names, len(mean)),
+            names,
             (mean < 0).astype(np.intp),
             ["above zero", "below zero"],
             "posterior mean",
@@ -258,22 +243,11 @@ class EffectDisplay(Display):
         best = best[notable[best]]
         names = [self._name(j) for j in best]
         others = np.stack([self.effect[notable], height[notable]], axis=1)
-        self.labels_ = label_points(
-            axes, self.effect[best], height[best], names, others
-        )
+        x, y = self.effect[best], height[best]
+        self.labels_ = label_points(axes, x, y, names, others)
         return self
 
     def _name(self, column: int) -> str:
         """The name of a feature; in real data some have none."""
         name = "" if self.names is None else str(self.names[column]).strip()
         return name or f"feature {column}"
-
-
-def _checked_names(names: npt.ArrayLike, size: int) -> npt.NDArray[Any]:
-    given = np.asarray(names)
-    if given.shape != (size,):
-        raise ValueError(
-            f"names has shape {given.shape}; there are {size} features, and each needs "
-            "one name"
-        )
-    return given

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from ebda.plotting.display import (
 from ebda.typing import FloatArray
 
 
+@dataclass(eq=False, repr=False)
 class ErrorByMethodDisplay(Display):
     """A point with its interval for each method.
 
@@ -49,21 +51,12 @@ class ErrorByMethodDisplay(Display):
     (array([0.25]), 0.5)
     """
 
-    def __init__(
-        self,
-        methods: Sequence[str],
-        errors: FloatArray,
-        low: FloatArray,
-        high: FloatArray,
-        level: float = 0.95,
-        chance: float | None = None,
-    ) -> None:
-        self.methods = list(methods)
-        self.errors = errors
-        self.low = low
-        self.high = high
-        self.level = level
-        self.chance = chance
+    methods: Sequence[str]
+    errors: FloatArray
+    low: FloatArray
+    high: FloatArray
+    level: float = 0.95
+    chance: float | None = None
 
     @classmethod
     def from_evaluations(
@@ -155,37 +148,21 @@ class ErrorByMethodDisplay(Display):
         order = np.argsort(self.errors, kind="stable") if by_error else np.arange(k)
         places = np.arange(k)[::-1]
         errors, low, high = self.errors[order], self.low[order], self.high[order]
+        arms = np.maximum([errors - low, high - errors], 0.0)
+        what = f"error with {self.level:.0%} interval"
         axes.errorbar(
-            errors,
-            places,
-            xerr=np.maximum([errors - low, high - errors], 0.0),
-            fmt="o",
-            color=FIT,
-            ms=6,
-            capsize=3,
-            label=f"error with {self.level:.0%} interval",
+            errors, places, xerr=arms, fmt="o", color=FIT, ms=6, capsize=3, label=what
         )
         if self.chance is not None:
-            axes.axvline(
-                self.chance, color=NULL, ls="--", lw=1.2, label="most frequent class"
-            )
+            what = "most frequent class"
+            axes.axvline(self.chance, color=NULL, ls="--", lw=1.2, label=what)
+        style = {"va": "center", "fontsize": SMALL, "color": INK}
         for error, end, place in zip(errors, high, places, strict=True):
-            axes.annotate(
-                f"{error:.1%}",
-                (end, place),
-                xytext=(6, 0),
-                textcoords="offset points",
-                va="center",
-                fontsize=SMALL,
-                color=INK,
-            )
+            axes.text(end, place, f"  {error:.1%}", **style)
         most = max(high.max(), self.chance or 0.0)
         axes.set_yticks(places, [plain(self.methods[i]) for i in order])
-        axes.set(
-            xlim=(0, 1.15 * most or 1.0),
-            ylim=(-0.6, k - 0.4),
-            xlabel="misclassification error",
-        )
+        axes.set(xlim=(0, 1.15 * most or 1.0), ylim=(-0.6, k - 0.4))
+        axes.set_xlabel("misclassification error")
         percent(axes.xaxis)
         axes.grid(axis="x", color="#e5e7eb", lw=0.6)
         axes.set_axisbelow(True)

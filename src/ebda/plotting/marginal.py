@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ _MOST_BINS = 200
 _MOST_SCALES = 64
 
 
+@dataclass(eq=False, repr=False)
 class MarginalDisplay(Display):
     """Histogram of z, the fitted density, and the part of it that is null.
 
@@ -48,21 +50,12 @@ class MarginalDisplay(Display):
     True
     """
 
-    def __init__(
-        self,
-        edges: FloatArray,
-        density: FloatArray,
-        grid: FloatArray,
-        marginal: FloatArray,
-        null: FloatArray,
-        name: str | None = None,
-    ) -> None:
-        self.edges = edges
-        self.density = density
-        self.grid = grid
-        self.marginal = marginal
-        self.null = null
-        self.name = name
+    edges: FloatArray
+    density: FloatArray
+    grid: FloatArray
+    marginal: FloatArray
+    null: FloatArray
+    name: str | None = None
 
     @classmethod
     def from_estimator(cls, model: Any, contrast: Any = None) -> MarginalDisplay:
@@ -124,24 +117,15 @@ class MarginalDisplay(Display):
         axes.stairs(self.density, self.edges, fill=True, color=DATA, label="z")
         axes.stairs(self.density, self.edges, color=QUIET, lw=0.4)
         axes.plot(self.grid, self.marginal, color=FIT, label="fitted density")
-        axes.plot(
-            self.grid, self.null, color=NULL, ls="--", label="of which no difference"
-        )
-        label = "normalised difference z"
-        axes.set(
-            xlabel=label if self.name is None else f"{label}, {self.name}",
-            ylabel="density",
-        )
+        words = "of which no difference"
+        axes.plot(self.grid, self.null, color=NULL, ls="--", label=words)
+        axes.set_xlabel(", ".join(filter(None, ["normalised difference z", self.name])))
         if log:
             # The axis starts at half the density of a bin with one value.
-            lowest = self.density[self.density > 0].min() / 2
-            axes.set(
-                yscale="log",
-                ylim=(lowest, 8 * self.density.max()),
-                ylabel="density (log)",
-            )
+            ends = self.density[self.density > 0].min() / 2, 8 * self.density.max()
+            axes.set(yscale="log", ylim=ends, ylabel="density (log)")
         else:
-            axes.set_ylim(0, 1.3 * axes.get_ylim()[1])
+            axes.set(ylim=(0, 1.3 * axes.get_ylim()[1]), ylabel="density")
         axes.legend(frameon=False, loc="upper right")
         return self
 
@@ -158,10 +142,7 @@ def _bin_count(values: FloatArray) -> int:
 
 
 def _representative(scales: FloatArray) -> FloatArray:
-    """The scale if there is only one, else quantiles of the scales."""
-    distinct = np.unique(scales)
-    if len(distinct) == 1:
-        return distinct
+    """Quantiles of the scales."""
     size = min(_MOST_SCALES, len(scales))
     quantiles: FloatArray = np.quantile(scales, (np.arange(size) + 0.5) / size)
     return quantiles

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ _RULES = (*SHRINKAGES, "none")
 _FACTORS = 2.0 ** np.arange(-2, 2.5, 0.5)
 
 
+@dataclass(eq=False, repr=False)
 class PlanningDisplay(Display):
     """Expected error against the number of samples per class, for each rule.
 
@@ -44,12 +46,9 @@ class PlanningDisplay(Display):
     array([0.16, 0.03])
     """
 
-    def __init__(
-        self, n: FloatArray, curves: dict[str, FloatArray], current: float | None = None
-    ) -> None:
-        self.n = n
-        self.curves = curves
-        self.current = current
+    n: FloatArray
+    curves: dict[str, FloatArray]
+    current: float | None = None
 
     @classmethod
     def from_effects(
@@ -118,11 +117,10 @@ class PlanningDisplay(Display):
             )
         # The harmonic mean: z has the scale of two classes of this size.
         current = 2 / float(np.sum(1 / model.moments_.counts))
-        sizes = (
-            np.unique(np.ceil(np.maximum(current * _FACTORS, 2))) if n is None else n
-        )
+        if n is None:
+            n = np.unique(np.ceil(np.maximum(current * _FACTORS, 2)))
         display = cls.from_effects(
-            sizes,
+            n,
             model.prior_.rescale(np.sqrt(2 / current)),
             n_features=int(np.count_nonzero(~model.contrasts_.constant)),
             rules=rules,
@@ -152,18 +150,10 @@ class PlanningDisplay(Display):
                 label=_NAMES.get(rule, rule),
             )
         if self.current is not None:
-            axes.axvline(
-                self.current,
-                color=QUIET,
-                lw=1,
-                label=f"this study ({self.current:.3g})",
-            )
-        axes.set(
-            xscale="log",
-            xlabel="samples per class (log scale)",
-            ylabel="expected misclassification error",
-            ylim=(0, None),
-        )
+            words = f"this study ({self.current:.3g})"
+            axes.axvline(self.current, color=QUIET, lw=1, label=words)
+        axes.set(xscale="log", xlabel="samples per class (log scale)")
+        axes.set(ylim=(0, None), ylabel="expected misclassification error")
         axes.set_xticks(self.n[:: max(1, len(self.n) // 6)])
         axes.xaxis.set_major_formatter(ScalarFormatter())
         axes.xaxis.set_minor_locator(NullLocator())

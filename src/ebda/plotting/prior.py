@@ -22,26 +22,21 @@ from ebda.plotting.display import (
     strip_above,
 )
 from ebda.plotting.labels import label_points
-from ebda.priors.posterior import Prior
 from ebda.typing import FloatArray
 
 _MOST_WRITTEN = 12  # atoms whose weights are written beside them
 _BAR = {
-    "below zero": (FIT, "\\\\\\"),
-    "zero": (DATA, ""),
-    "above zero": (FIT, "///"),
-    "elsewhere": (FIT, "///"),
+    "below zero": {"color": FIT, "hatch": "\\\\\\"},
+    "zero": {"color": DATA, "hatch": ""},
+    "above zero": {"color": FIT, "hatch": "///"},
+    "elsewhere": {"color": FIT, "hatch": "///"},
 }
 _REACH = 4.4  # standard deviations of a slab: 99.8 % of a Laplace distribution
 
 
-def _nothing() -> FloatArray:
-    return np.empty(0)
-
-
-@dataclass(frozen=True, eq=False)
-class PriorShape:
-    """What is drawn of a prior.
+@dataclass(eq=False, repr=False)
+class PriorDisplay(Display):
+    """The prior of the differences eta, below a bar that shows the mass at zero.
 
     Parameters
     ----------
@@ -54,68 +49,6 @@ class PriorShape:
     is_marginal : bool
         Whether the density is that of z, which includes noise, because that of eta is
         not known.
-    """
-
-    masses: dict[str, float]
-    atoms: FloatArray = field(default_factory=_nothing)
-    weights: FloatArray = field(default_factory=_nothing)
-    grid: FloatArray = field(default_factory=_nothing)
-    density: FloatArray = field(default_factory=_nothing)
-    is_marginal: bool = False
-
-
-def prior_shape(prior: Any, z: FloatArray | None) -> PriorShape:
-    """What to draw of a prior, by what it has.
-
-    Discrete priors have ``atoms``, and a point mass with a slab has ``slab_density``.
-    Of all others the density of z is drawn; they may have the ``values`` that they were
-    fitted to.
-    """
-    if hasattr(prior, "atoms"):
-        return _discrete_shape(prior)
-    if hasattr(prior, "slab_density"):
-        return _slab_shape(prior)
-    values = getattr(prior, "values", z)
-    if values is None:
-        raise TypeError(
-            f"a {type(prior).__name__} has neither atoms nor a slab to draw; give z, "
-            "the values that it was fitted to"
-        )
-    return _marginal_shape(prior, values)
-
-
-def _discrete_shape(prior: Any) -> PriorShape:
-    away = prior.atoms != 0
-    below = float(prior.weights[prior.atoms < 0].sum())
-    above = float(prior.weights[prior.atoms > 0].sum())
-    masses = {"below zero": below, "zero": prior.pi0, "above zero": above}
-    return PriorShape(masses, prior.atoms[away], prior.weights[away])
-
-
-def _slab_shape(prior: Any) -> PriorShape:
-    reach = _REACH * prior.slab_sd
-    grid = np.linspace(-reach, reach, 501)
-    half = (1 - prior.pi0) / 2
-    masses = {"below zero": half, "zero": prior.pi0, "above zero": half}
-    density = (1 - prior.pi0) * prior.slab_density(grid)
-    return PriorShape(masses, grid=grid, density=density)
-
-
-def _marginal_shape(prior: Any, z: FloatArray) -> PriorShape:
-    grid = np.linspace(z.min(), z.max(), 501)
-    zero = float(prior.posterior(z).prob_zero.mean())
-    density = np.exp(prior.logpdf(grid)) * (1 - prior.posterior(grid).prob_zero)
-    masses = {"zero": zero, "elsewhere": 1 - zero}
-    return PriorShape(masses, grid=grid, density=density, is_marginal=True)
-
-
-class PriorDisplay(Display):
-    """The prior of the differences eta, below a bar that shows the mass at zero.
-
-    Parameters
-    ----------
-    shape : PriorShape
-        Masses, atoms and density.
 
     Attributes
     ----------
@@ -128,14 +61,16 @@ class PriorDisplay(Display):
     >>> from ebda.priors import DiscretePrior
     >>> prior = DiscretePrior([-2, 0, 3], [0.1, 0.75, 0.15])
     >>> display = PriorDisplay.from_prior(prior)
-    >>> display.shape.masses["zero"], display.shape.atoms
+    >>> display.masses["zero"], display.atoms
     (0.75, array([-2.,  3.]))
     """
 
-    bar_: Any
-
-    def __init__(self, shape: PriorShape) -> None:
-        self.shape = shape
+    masses: dict[str, float]
+    atoms: FloatArray = field(default_factory=lambda: np.empty(0))
+    weights: FloatArray = field(default_factory=lambda: np.empty(0))
+    grid: FloatArray = field(default_factory=lambda: np.empty(0))
+    density: FloatArray = field(default_factory=lambda: np.empty(0))
+    is_marginal: bool = False
 
     @classmethod
     def from_estimator(cls, model: Any) -> PriorDisplay:
@@ -147,21 +82,42 @@ class PriorDisplay(Display):
         return cls.from_prior(model.prior_, getattr(model, "z_", None))
 
     @classmethod
-    def from_prior(cls, prior: Prior, z: npt.ArrayLike | None = None) -> PriorDisplay:
+    def from_prior(cls, prior: Any, z: npt.ArrayLike | None = None) -> PriorDisplay:
         """From a prior.
 
         Parameters
         ----------
         prior : Prior
-            Discrete priors are shown by their atoms; a point mass with a slab by the
-            density of the slab; all others, such as a kernel estimate, by the part of
-            the density of z that is not null.
+            Discrete priors, which have ``atoms``, are shown by these; a point mass with
+            a slab, which has ``slab_density``, by the density of the slab; all others,
+            such as a kernel estimate, by the part of the density of z that is not null.
         z : array-like, optional
             The values that the prior was fitted to, for a prior that has neither atoms
-            nor a slab.
+            nor a slab, nor ``values`` of its own.
         """
-        values = None if z is None else np.asarray(z, dtype=np.float64).ravel()
-        return cls(prior_shape(prior, values))
+        if hasattr(prior, "atoms"):
+            atoms, weights, away = prior.atoms, prior.weights, prior.atoms != 0
+            below, above = weights[atoms < 0].sum(), weights[atoms > 0].sum()
+            masses = {"below zero": below, "zero": prior.pi0, "above zero": above}
+            return cls(masses, atoms[away], weights[away])
+        if hasattr(prior, "slab_density"):
+            reach = _REACH * prior.slab_sd
+            grid = np.linspace(-reach, reach, 501)
+            slab = 1 - prior.pi0
+            masses = {"below zero": slab / 2, "zero": prior.pi0, "above zero": slab / 2}
+            return cls(masses, grid=grid, density=slab * prior.slab_density(grid))
+        given = getattr(prior, "values", z)
+        if given is None:
+            raise TypeError(
+                f"a {type(prior).__name__} has neither atoms nor a slab to draw; give "
+                "z, the values that it was fitted to"
+            )
+        values = np.asarray(given, dtype=np.float64).ravel()
+        grid = np.linspace(values.min(), values.max(), 501)
+        zero = float(prior.posterior(values).prob_zero.mean())
+        density = np.exp(prior.logpdf(grid)) * (1 - prior.posterior(grid).prob_zero)
+        masses = {"zero": zero, "elsewhere": 1 - zero}
+        return cls(masses, grid=grid, density=density, is_marginal=True)
 
     def plot(self, ax: Any = None) -> PriorDisplay:
         """Draw into the given axes, or into new ones.
@@ -172,18 +128,18 @@ class PriorDisplay(Display):
             Where to draw; the bar goes above them, inside the same figure.
         """
         axes = self._axes(ax)
-        if len(self.shape.atoms):
+        if len(self.atoms):
             self._draw_atoms(axes)
-        elif len(self.shape.grid):
+        elif len(self.grid):
             self._draw_density(axes)
-        eta = "normalised difference z" if self.shape.is_marginal else "difference eta"
+        eta = "normalised difference z" if self.is_marginal else "difference eta"
         axes.set(xlabel=eta, ylim=(0, None))
         axes.axvline(0, color=NULL, lw=1, ls=":", zorder=0)
         self._draw_bar(axes)
         return self
 
     def _draw_atoms(self, axes: Any) -> None:
-        atoms, weights = self.shape.atoms, self.shape.weights
+        atoms, weights = self.atoms, self.weights
         few = len(atoms) <= _MOST_WRITTEN
         axes.vlines(atoms, 0, weights, color=FIT, lw=2 if few else 1)
         axes.plot(atoms, weights, "o", ms=6 if few else 3, color=FIT, label="atoms")
@@ -193,17 +149,14 @@ class PriorDisplay(Display):
             points = np.stack([atoms, weights], axis=1)
             label_points(axes, atoms[heaviest], weights[heaviest], texts, points)
         reach = 1.15 * max(1.0, np.abs(atoms).max())
-        axes.set(
-            xlim=(-reach, reach),
-            ylim=(0, 1.18 * weights.max()),
-            ylabel="weight of the atom",
-        )
+        axes.set(xlim=(-reach, reach), ylim=(0, 1.18 * weights.max()))
+        axes.set_ylabel("weight of the atom")
         axes.set_autoscale_on(False)
 
     def _draw_density(self, axes: Any) -> None:
-        grid, density = self.shape.grid, self.shape.density
+        grid, density = self.grid, self.density
         axes.fill_between(grid, density, color=FIT, alpha=0.25, lw=0)
-        what = "part of f(z) that is not null" if self.shape.is_marginal else "density"
+        what = "part of f(z) that is not null" if self.is_marginal else "density"
         axes.plot(grid, density, color=FIT, label=what)
         axes.set(ylabel=what, xlim=(grid[0], grid[-1]))
 
@@ -211,23 +164,12 @@ class PriorDisplay(Display):
         """The shares of the prior below, at and above zero."""
         self.bar_ = bar = strip_above(axes, 14, gap=22)
         left = 0.0
-        for name, share in self.shape.masses.items():
-            colour, hatch = _BAR[name]
-            bar.barh(
-                0,
-                share,
-                left=left,
-                color=colour,
-                hatch=hatch,
-                edgecolor="white",
-                lw=0.5,
-                label=name,
-            )
+        for name, share in self.masses.items():
+            look = {**_BAR[name], "edgecolor": "white", "lw": 0.5}
+            bar.barh(0, share, left=left, label=name, **look)
             left += share
         bar.set(xlim=(0, 1), ylim=(-0.4, 0.4), xticks=[], yticks=[])
         bar.spines[:].set_visible(False)
-        parts = self.shape.masses.items()
-        text = ",  ".join(
-            f"{share:.1%} {name.removesuffix(' zero')}" for name, share in parts
-        )
-        bar.set_xlabel(text, fontsize=SMALL, labelpad=2)
+        parts = self.masses.items()
+        texts = [f"{share:.1%} {name.removesuffix(' zero')}" for name, share in parts]
+        bar.set_xlabel(",  ".join(texts), fontsize=SMALL, labelpad=2)

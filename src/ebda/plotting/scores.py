@@ -6,22 +6,23 @@ positive where this class is predicted. For two classes it is the decision funct
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.stats import gaussian_kde
 
-from ebda.evaluation import Evaluation, log_probability, margins
+from ebda.evaluation import Evaluation, class_codes, log_probability, margins
 from ebda.plotting.display import (
     INK,
     QUIET,
     SMALL,
     Display,
-    class_place,
+    checked_names,
     look,
     plain,
+    shown_class,
     strip_above,
 )
 from ebda.plotting.labels import label_points
@@ -33,6 +34,7 @@ _DENSITY, _POINTS, _LARGEST_STEP = 0.42, 0.40, 0.055
 _BINS, _GRID = 60, 400
 
 
+@dataclass(eq=False, repr=False)
 class ScoreDisplay(Display):
     """One row per class: density of the scores, and every sample as a point.
 
@@ -61,19 +63,11 @@ class ScoreDisplay(Display):
     array([False,  True, False])
     """
 
-    def __init__(
-        self,
-        scores: FloatArray,
-        codes: IntArray,
-        classes: npt.NDArray[Any],
-        contrast: int | None = None,
-        names: npt.NDArray[Any] | None = None,
-    ) -> None:
-        self.scores = scores
-        self.codes = codes
-        self.classes = classes
-        self.contrast = contrast
-        self.names = names
+    scores: FloatArray
+    codes: IntArray
+    classes: npt.NDArray[Any]
+    contrast: int | None = None
+    names: npt.NDArray[Any] | None = None
 
     @classmethod
     def from_estimator(
@@ -137,15 +131,7 @@ class ScoreDisplay(Display):
                 f"the decision function has shape {np.shape(decision)}, which does not "
                 f"fit {len(labels)} labels of {len(known)} classes"
             )
-        by_name = np.argsort(known)
-        place = np.searchsorted(known, labels, sorter=by_name)
-        codes = by_name[np.minimum(place, len(known) - 1)]
-        if (known[codes] != labels).any():
-            row = int(np.argmax(known[codes] != labels))
-            raise ValueError(
-                f"sample {row} has the class {labels[row]!r}, which is not one of the "
-                f"classes {', '.join(map(repr, known.tolist()))}"
-            )
+        codes = class_codes(known, labels)
         return cls._from_table(table, codes, known, contrast, names)
 
     @classmethod
@@ -167,9 +153,8 @@ class ScoreDisplay(Display):
             As in `from_estimator`.
         """
         table = log_probability(evaluation.probabilities)
-        return cls._from_table(
-            table, evaluation.codes, evaluation.classes, contrast, names
-        )
+        codes, classes = evaluation.codes, evaluation.classes
+        return cls._from_table(table, codes, classes, contrast, names)
 
     @classmethod
     def _from_table(
@@ -180,17 +165,11 @@ class ScoreDisplay(Display):
         contrast: Any,
         names: npt.ArrayLike | None,
     ) -> ScoreDisplay:
-        place = None if contrast is None else class_place(classes, contrast)
-        if place is None and len(classes) == 2:
-            place = 1
+        place = shown_class(classes, contrast)
         own = codes if place is None else np.full(len(codes), place)
-        given = None if names is None else np.asarray(names)
-        if given is not None and given.shape != codes.shape:
-            raise ValueError(
-                f"names has shape {given.shape}; there are {len(codes)} samples, and "
-                "each needs one name"
-            )
-        return cls(margins(table, own), codes, classes, place, given)
+        if names is not None:
+            names = checked_names(names, len(codes), "samples")
+        return cls(margins(table, own), codes, classes, place, names)
 
     @property
     def wrong(self) -> npt.NDArray[np.bool_]:
@@ -213,22 +192,17 @@ class ScoreDisplay(Display):
         axes = self._axes(ax, (6.8, 1.6 + 0.95 * max(k, 2)))
         grid = grid_around(self.scores)
         rows = [self.scores[self.codes == place] for place in range(k)]
-        densities = [density(row, grid) for row in rows]
-        tallest = max(d.max(initial=0.0) for d in densities) or 1.0
+        densities = np.array([density(row, grid) for row in rows])
+        crests = _DENSITY * densities / (densities.max() or 1.0)
+        piles = [stack(row, grid[0], grid[-1]) for row in rows]
+        step = min(_LARGEST_STEP, _POINTS / (1 + max(p.max(initial=0) for p in piles)))
         height = np.empty(len(self.scores))
-        fullest = max(stack(row, grid[0], grid[-1]).max(initial=0) for row in rows)
-        step = min(_LARGEST_STEP, _POINTS / (fullest + 1))
-        for place, row in enumerate(rows):
+        for place, (crest, pile) in enumerate(zip(crests, piles, strict=True)):
             style, base = look(place), k - 1 - place
             own = self.codes == place
-            height[own] = base - 0.07 - step * stack(row, grid[0], grid[-1])
+            height[own] = base - 0.07 - step * pile
             axes.fill_between(
-                grid,
-                base,
-                base + _DENSITY * densities[place] / tallest,
-                color=style.colour,
-                alpha=0.3,
-                lw=0,
+                grid, base, base + crest, color=style.colour, alpha=0.3, lw=0
             )
             axes.axhline(base, color=QUIET, lw=0.4, zorder=0)
             right = own & ~self.wrong
@@ -272,43 +246,24 @@ class ScoreDisplay(Display):
         axes.set_yticks(np.arange(k)[::-1], ticks)
         axes.tick_params(axis="y", length=0)
         axes.spines["left"].set_visible(False)
-        if self.contrast is None:
-            sides = ("predicted wrong", "predicted right")
-            axes.set_xlabel("log-odds of the true class against the best other")
-        else:
-            name = plain(self.classes[self.contrast])
-            other = (
-                plain(self.classes[1 - self.contrast]) if k == 2 else "another class"
-            )
-            sides = (f"predicted {other}", f"predicted {name}")
-            axes.set_xlabel(
-                f"log-odds of {name}" + (" against the best other" * (k > 2))
-            )
+        name, left, right = "the true class", "wrong", "right"
+        if self.contrast is not None:
+            name = right = plain(self.classes[self.contrast])
+            left = plain(self.classes[1 - self.contrast]) if k == 2 else "another class"
+        axes.set_xlabel(f"log-odds of {name}" + " against the best other" * (k > 2))
         strip_above(axes, SMALL + 6).set_axis_off()  # a title stays above the words
         # On either side of the boundary, wherever that lies.
-        for text, shift, align in (
-            (f"← {sides[0]}", -5, "right"),
-            (f"{sides[1]} →", 5, "left"),
-        ):
-            axes.annotate(
-                text,
-                (0, 1),
-                xycoords=("data", "axes fraction"),
-                xytext=(shift, 3),
-                textcoords="offset points",
-                ha=align,
-                va="bottom",
-                fontsize=SMALL,
-            )
+        style = {"fontsize": SMALL, "transform": axes.get_xaxis_transform()}
+        axes.text(0, 1.01, f"← predicted {left}  ", ha="right", **style)
+        axes.text(0, 1.01, f"  predicted {right} →", ha="left", **style)
 
     def _label_wrong(self, axes: Any, height: FloatArray, n_labels: int) -> list[Any]:
         if self.names is None:
             return []
         wrong = np.flatnonzero(self.wrong)
         worst = wrong[np.argsort(-np.abs(self.scores[wrong]), kind="stable")][:n_labels]
-        names: Sequence[Any] = self.names[worst].tolist()
-        points = np.stack([self.scores, height], axis=1)
-        return label_points(axes, self.scores[worst], height[worst], names, points)
+        x, y, points = self.scores, height, np.stack([self.scores, height], axis=1)
+        return label_points(axes, x[worst], y[worst], self.names[worst], points)
 
 
 def grid_around(scores: FloatArray) -> FloatArray:
@@ -323,8 +278,7 @@ def density(values: FloatArray, grid: FloatArray) -> FloatArray:
     """Kernel density of the values; zero where they are too few or all equal."""
     if len(values) < 3 or np.ptp(values) <= 1e-9 * np.ptp(grid):
         return np.zeros(len(grid))
-    estimate: FloatArray = gaussian_kde(values)(grid)
-    return estimate
+    return np.asarray(gaussian_kde(values)(grid))
 
 
 def stack(values: FloatArray, low: float, high: float) -> IntArray:

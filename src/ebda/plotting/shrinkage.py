@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from ebda.rule.shrinkage import SHRINKAGES
 from ebda.typing import FloatArray
 
 
+@dataclass(eq=False, repr=False)
 class ShrinkageDisplay(Display):
     """Estimates of eta as functions of z, one for each shrinkage.
 
@@ -40,9 +42,8 @@ class ShrinkageDisplay(Display):
     ['hard', 'mean', 'sparse']
     """
 
-    def __init__(self, grid: FloatArray, curves: dict[str, FloatArray]) -> None:
-        self.grid = grid
-        self.curves = curves
+    grid: FloatArray
+    curves: dict[str, FloatArray]
 
     @classmethod
     def from_estimator(cls, model: Any, contrast: Any = None) -> ShrinkageDisplay:

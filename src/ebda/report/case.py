@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
-from ebda.evaluation import Evaluation, evaluate, log_probability, margins
+from ebda.evaluation import Evaluation, class_codes, log_probability, margins
+from ebda.listing import counted
 from ebda.report.markup import plain
-from ebda.report.words import NBSP, count
+from ebda.report.words import count
 from ebda.rule.linear_rule import log_odds
 from ebda.rule.ranking import Ranking
 from ebda.typing import FloatArray, IntArray
@@ -25,17 +26,6 @@ _NEEDED = ("selection_", "moments_", "prior_", "coef_")
 DOUBT = 0.8
 # A q-value up to here counts as a difference.
 LEVEL = 0.05
-# Where the probabilities come from, in words.
-FOLDS = "predicted by models that were fitted without them, in {folds} folds"
-TEST = "which took no part in the fit"
-SEEN = (
-    "predicted by the model itself. If it was fitted to them, new samples will lie "
-    "closer to the boundary"
-)
-INNER = (
-    "held out in the {folds} folds that the fit compared its rules on. The choice and "
-    "the calibration rest on the same folds, so the predictions are a little optimistic"
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,9 +38,10 @@ class Case:
         Fitted, or loaded from a file.
     X : ndarray or sparse matrix, optional
         Samples, in the model's columns.
-    on_data : Evaluation or ndarray, optional
-        Predictions of the model itself for X: with the true classes where y was given,
-        else the probabilities alone.
+    probabilities : ndarray of shape (n_samples, n_classes), optional
+        Predictions of the model itself for X.
+    codes : ndarray of int of shape (n_samples,), optional
+        True classes of the samples of X, where they are known.
     evaluation : Evaluation, optional
         Held-out predictions.
     sample_names : list of str, optional
@@ -63,7 +54,8 @@ class Case:
 
     model: Any
     X: Any
-    on_data: Evaluation | FloatArray | None
+    probabilities: FloatArray | None
+    codes: IntArray | None
     evaluation: Evaluation | None
     sample_names: list[str] | None
     data: dict[str, Any]
@@ -96,29 +88,31 @@ class Case:
                 f"the evaluation is of the classes {evaluation.classes.tolist()}, the "
                 f"model knows {model.classes_.tolist()}"
             )
-        on_data: Evaluation | FloatArray | None = None
+        probabilities = codes = None
         if X is not None:
             # The model checks names and missing values, and says where they are wrong.
             matrix = check_array(X, accept_sparse=_SPARSE, ensure_all_finite=False)
             if y is not None and np.size(y) != matrix.shape[0]:
                 raise ValueError(f"X has {matrix.shape[0]} samples, y has {np.size(y)}")
-            on_data = model.predict_proba(X) if y is None else evaluate(model, X, y)
+            codes = None if y is None else class_codes(model.classes_, y)
+            probabilities = model.predict_proba(X)
             X = matrix
         names = None if sample_names is None else [plain(s) for s in sample_names]
-        sizes = [len(evaluation.codes)] if evaluation is not None else []
-        sizes += [X.shape[0]] if X is not None else []
-        if names is not None and len(names) not in sizes:
-            there = " or ".join(count(n, "sample") for n in sizes) or "no samples"
-            given = count(len(names), "sample name")
-            message = f"{given} given for {there}; each sample needs one name"
-            raise ValueError(message.replace(NBSP, " "))
-        return cls(model, X, on_data, evaluation, names, dict(data or {}), command)
+        held = [] if evaluation is None else [len(evaluation.codes)]
+        held += [] if probabilities is None else [len(probabilities)]
+        if names is not None and len(names) not in held:
+            there = " or ".join(counted(n, "sample") for n in held) or "no samples"
+            raise ValueError(
+                f"{counted(len(names), 'sample name')} given for {there}; each sample "
+                "needs one name"
+            )
+        known = dict(data or {})
+        return cls(model, X, probabilities, codes, evaluation, names, known, command)
 
     @cached_property
     def ranking(self) -> Ranking:
         """The model's ranking, computed once."""
-        ranking: Ranking = self.model.ranking_
-        return ranking
+        return cast(Ranking, self.model.ranking_)
 
     @cached_property
     def classes(self) -> list[str]:
@@ -135,8 +129,7 @@ class Case:
     @property
     def counts(self) -> FloatArray:
         """Number of fitted samples in each class."""
-        counts: FloatArray = np.asarray(self.model.moments_.counts)
-        return counts
+        return np.asarray(self.model.moments_.counts)
 
     @property
     def sizes(self) -> list[str]:
@@ -155,16 +148,11 @@ class Case:
         """Number of features."""
         return int(self.model.coef_.shape[1])
 
-    @property
-    def codes(self) -> IntArray | None:
-        """Classes of the samples of X, where they are known."""
-        return self.on_data.codes if isinstance(self.on_data, Evaluation) else None
-
-    def name_of(self, sample: int, n_samples: int) -> str:
-        """Name of a sample; its number, from 1, where these samples have no names."""
+    def names_of(self, n_samples: int) -> list[str]:
+        """Names of so many samples; numbers, from 1, where these have no names."""
         if self.sample_names is not None and len(self.sample_names) == n_samples:
-            return self.sample_names[sample]
-        return f"sample {sample + 1}"
+            return self.sample_names
+        return [f"sample {i}" for i in range(1, n_samples + 1)]
 
     def feature(self, column: int) -> str:
         """Name of a feature, or its column number from 0, as in scikit-learn."""
@@ -201,8 +189,7 @@ class Scored:
     @property
     def predicted(self) -> IntArray:
         """Most probable class of each sample."""
-        best: IntArray = self.probabilities.argmax(axis=1)
-        return best
+        return np.asarray(self.probabilities.argmax(axis=1))
 
     @property
     def lane(self) -> IntArray:
@@ -217,8 +204,7 @@ class Scored:
     @property
     def own(self) -> FloatArray:
         """Probability of the class that a sample is shown with."""
-        row: FloatArray = self.probabilities[np.arange(len(self)), self.lane]
-        return row
+        return np.asarray(self.probabilities[np.arange(len(self)), self.lane])
 
     @property
     def score(self) -> FloatArray:
@@ -240,31 +226,33 @@ class Scored:
         """Samples that are misclassified or uncertain, the worst first."""
         uncertain = self.probabilities.max(axis=1) < DOUBT
         found = np.flatnonzero((self.predicted != self.lane) | uncertain)
-        worst_first: IntArray = found[np.argsort(self.own[found], kind="stable")]
-        return worst_first
+        return np.asarray(found[np.argsort(self.own[found], kind="stable")])
 
 
 def scored(case: Case) -> Scored | None:
     """Predictions of the evaluation, else of the model, else those inside `fit`."""
     if case.evaluation is not None:
         e = case.evaluation
-        origin = FOLDS.format(folds=e.n_folds) if e.n_folds else TEST
-        return Scored(
-            e.probabilities, e.codes, _names(case, len(e.codes)), origin, True
+        origin = "which took no part in the fit"
+        if e.n_folds:
+            how = "predicted by models that were fitted without them"
+            origin = f"{how}, in {e.n_folds} folds"
+        names = case.names_of(len(e.codes))
+        return Scored(e.probabilities, e.codes, names, origin, True)
+    if (p := case.probabilities) is not None:
+        origin = (
+            "predicted by the model itself. If it was fitted to them, new samples will "
+            "lie closer to the boundary"
         )
-    if case.on_data is not None:
-        p = case.on_data
-        if isinstance(p, Evaluation):
-            p = p.probabilities
-        return Scored(p, case.codes, _names(case, len(p)), SEEN, False)
+        return Scored(p, case.codes, case.names_of(len(p)), origin, False)
     selection = case.model.selection_
     if selection.scores is None:
         return None
     score = selection.scores + log_odds(case.model.class_prior_)
     p = np.exp(case.model.calibration_.log_probabilities(score))
-    origin = INNER.format(folds=selection.n_folds)
+    origin = (
+        f"held out in the {selection.n_folds} folds that the fit compared its rules "
+        "on. The choice and the calibration rest on the same folds, so the predictions "
+        "are a little optimistic"
+    )
     return Scored(p, selection.codes, None, origin, True)
-
-
-def _names(case: Case, n: int) -> list[str]:
-    return [case.name_of(i, n) for i in range(n)]

@@ -121,9 +121,8 @@ def perfect_feature(case: Case) -> Caution | None:
     expected = perfect_by_chance(present[present > 0].astype(float), case.n_features)
     if not found.size or expected > _SURPRISE:
         return None
-    place = np.empty(case.n_features, dtype=np.intp)
-    place[case.ranking.order] = np.arange(case.n_features)
-    names = [case.feature(j) for j in found[np.argsort(place[found])]]
+    order = case.ranking.order
+    names = [case.feature(j) for j in order[np.isin(order, found)]]
     what = "one class from all others" if len(case.classes) > 2 else "the classes"
     return Caution(
         False,
@@ -139,11 +138,11 @@ def batch(case: Case) -> Caution | None:
     """A strong factor that splits the samples, or a sample unlike the others."""
     if case.codes is None:
         return None
-    n = len(case.codes)
+    names = case.names_of(len(case.codes))
     batches, outliers = batches_and_outliers(case.X, case.codes, len(case.classes))
     words = []
     for factor in batches[:1]:
-        group = [case.name_of(int(i), n) for i in factor.samples]
+        group = [names[i] for i in factor.samples]
         mix = [
             np.bincount(case.codes[rows], minlength=len(case.classes))
             for rows in (factor.samples, factor.rest)
@@ -160,11 +159,10 @@ def batch(case: Case) -> Caution | None:
             "coincides with a class: compare the groups with dates, plates and sites."
         )
     for factor in outliers:
-        who = case.name_of(int(factor.samples[0]), n)
         words.append(
-            f"{who} is unlike all others: this sample alone is a factor with "
-            f"{percent(factor.share)} of the variance within the classes. Check its "
-            "quality."
+            f"{names[factor.samples[0]]} is unlike all others: this sample alone is a "
+            f"factor with {percent(factor.share)} of the variance within the classes. "
+            "Check its quality."
         )
     if not words:
         return None

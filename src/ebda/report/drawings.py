@@ -19,28 +19,22 @@ N_COLOURS = 7
 
 def svg(width: float, height: float, label: str, *children: object) -> Markup:
     """A drawing with a text alternative."""
-    return tag(
-        "svg",
-        *children,
-        viewBox=f"0 0 {width:g} {height:g}",
-        width=f"{width:g}",
-        height=f"{height:g}",
-        role="img",
-        aria_label=label,
-    )
+    size = {"width": f"{width:g}", "height": f"{height:g}"}
+    box = f"0 0 {width:g} {height:g}"
+    return tag("svg", *children, viewBox=box, **size, role="img", aria_label=label)
 
 
 def line(x1: float, y1: float, x2: float, y2: float, class_: str) -> Markup:
     """A line from one point to another."""
-    ends = {"x1": x1, "y1": y1, "x2": x2, "y2": y2}
-    return tag("line", class_=class_, **{k: f"{v:.1f}" for k, v in ends.items()})
+    return tag(
+        "line", class_=class_, x1=float(x1), y1=float(y1), x2=float(x2), y2=float(y2)
+    )
 
 
 def label(x: float, y: float, words: str, class_: str = "tick", at: str = "") -> Markup:
     """Text; `at` is "middle" or "end" where it does not start at x."""
-    return tag(
-        "text", words, x=f"{x:.1f}", y=f"{y:.1f}", class_=class_, text_anchor=at or None
-    )
+    place = {"x": float(x), "y": float(y)}
+    return tag("text", words, **place, class_=class_, text_anchor=at or None)
 
 
 def bar(share: float) -> Markup:
@@ -48,7 +42,7 @@ def bar(share: float) -> Markup:
     return tag(
         "svg",
         tag("rect", class_="track", width="100", height="8"),
-        tag("rect", class_="share", width=f"{100 * share:.1f}", height="8"),
+        tag("rect", class_="share", width=100 * share, height="8"),
         viewBox="0 0 100 8",
         preserveAspectRatio="none",
         class_="bar",
@@ -66,8 +60,8 @@ def error_interval(evaluation: Evaluation, width: int) -> Markup:
     def at(value: float) -> float:
         return left + value / right * (width - left - pad)
 
-    step = _step(right)
-    ticks = np.arange(0, right + 1e-9, step)
+    ticks = np.arange(0, right + 1e-9, _step(right))
+    extent = {"width": at(high) - at(low)}
     words = (
         f"Error {percent(error)}, 95 % interval {percent(low)} to {percent(high)}; by "
         f"chance {percent(chance)}."
@@ -82,16 +76,8 @@ def error_interval(evaluation: Evaluation, width: int) -> Markup:
         *[label(at(t), 70, percent(float(t)), at="middle") for t in ticks],
         line(at(chance), 16, at(chance), 52, "chance"),
         label(at(chance) - 5 if side else at(chance) + 5, 24, "chance", at=side),
-        tag(
-            "rect",
-            class_="interval",
-            x=f"{at(low):.1f}",
-            y="34",
-            width=f"{at(high) - at(low):.1f}",
-            height="12",
-            rx="6",
-        ),
-        tag("circle", class_="estimate", cx=f"{at(error):.1f}", cy="40", r="6"),
+        tag("rect", class_="interval", x=at(low), y=34, **extent, height=12, rx=6),
+        tag("circle", class_="estimate", cx=at(error), cy=40, r=6),
     )
 
 
@@ -126,13 +112,12 @@ def calibration(bins: CalibrationBins, event: str) -> Markup:
         told.append(f"{words} of {count(bins.counts[i])}")
         parts.append(line(x(stated), y(low), x(stated), y(high), "whisker"))
         title = tag("title", f"{words} of {count(bins.counts[i], 'sample')}")
-        mark = {"cx": f"{x(stated):.1f}", "cy": f"{y(share):.1f}", "r": "4.5"}
+        mark = "estimate few" if few else "estimate"
         parts.append(
-            tag("circle", title, class_="estimate few" if few else "estimate", **mark)
+            tag("circle", title, class_=mark, cx=x(stated), cy=y(share), r="4.5")
         )
-    middle = (x(0) + x(1)) / 2
     words = f"predicted probability {event}"
-    parts.append(label(middle, height - 8, words, at="middle"))
+    parts.append(label(x(0.5), height - 8, words, at="middle"))
     return svg(width, height, f"Calibration: {'; '.join(told)}.", *parts)
 
 

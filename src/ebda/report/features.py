@@ -56,8 +56,7 @@ def columns(case: Case) -> dict[str, FloatArray]:
 
 
 def _log_rate(rate: FloatArray) -> FloatArray:
-    minus_log: FloatArray = -np.log10(np.maximum(rate, _LEAST_RATE))
-    return np.maximum(minus_log, 0.0)
+    return np.maximum(-np.log10(np.maximum(rate, _LEAST_RATE)), 0.0)
 
 
 def packed(values: npt.NDArray[Any], kind: str = "<f4") -> str:
@@ -115,18 +114,16 @@ def payload(case: Case) -> dict[str, Any]:
             key: [packed(row[order]) for row in rows]
             for key, rows in columns(case).items()
         },
-        "order": [packed(row, "<u4") for row in _orders(ranking, order)]
-        if many
-        else None,
+        "order": _orders(ranking, order) if many else None,
         "means": [packed(row[order]) for row in case.model.moments_.means],
         "curves": _curves(case),
     }
 
 
-def _orders(ranking: Ranking, kept: IntArray) -> list[npt.NDArray[np.intp]]:
+def _orders(ranking: Ranking, kept: IntArray) -> list[str]:
     """Order of the kept features by their evidence for each contrast alone."""
     return [
-        np.lexsort((-np.abs(mean[kept]), lfsr[kept]))
+        packed(np.lexsort((-np.abs(mean[kept]), lfsr[kept])), "<u4")
         for lfsr, mean in zip(ranking.lfsr, ranking.posterior_mean, strict=True)
     ]
 
@@ -140,7 +137,7 @@ def _curves(case: Case) -> dict[str, str]:
     posterior = case.model.prior_.posterior(grid)
     kappa = case.model.zero_threshold
     made = {
-        name: shrinkage.estimate(grid, posterior, kappa)
+        name: packed(shrinkage.estimate(grid, posterior, kappa))
         for name, shrinkage in SHRINKAGES.items()
     }
-    return {name: packed(curve) for name, curve in {"grid": grid, **made}.items()}
+    return {"grid": packed(grid), **made}

@@ -7,10 +7,11 @@ import numpy as np
 from ebda.covariance import COVARIANCES
 from ebda.report.case import LEVEL, Case
 from ebda.report.drawings import bar
-from ebda.report.markup import Markup, join, name, section, table, tag
+from ebda.report.markup import Column, Markup, join, name, section, table, tag
 from ebda.report.words import DASH, MINUS, count, line_of, listed, percent
 from ebda.rule.shrinkage import SHRINKAGES
 from ebda.selection.candidates import CANDIDATES
+from ebda.typing import FloatArray
 
 # A prior with more atoms than this is summed up.
 _ATOMS = 8
@@ -22,25 +23,7 @@ def fit(case: Case) -> Markup:
         "fit",
         "What was fitted, and why",
         tag("div", *[tag("p", words) for words in method(case)], class_="prose"),
-        tag(
-            "div",
-            table(
-                ["rule", "share", "separation (± s.e.)"],
-                _compared(case),
-                "Rules that were compared, and their share in the model",
-                "shares",
-            ),
-            table(
-                ["true difference", "share of features"],
-                [
-                    [what, join([bar(share), percent(share)])]
-                    for what, share in prior_rows(case)
-                ],
-                "Estimated distribution of the true differences",
-                "shares",
-            ),
-            class_="columns",
-        ),
+        tag("div", _compared(case), _prior(case), class_="columns"),
     )
 
 
@@ -118,22 +101,35 @@ def _lines(covariance: str, candidate: str) -> list[str]:
     return [line for line in lines if line]
 
 
-def _compared(case: Case) -> list[list[object]]:
+def _share(share: float) -> Markup:
+    return join([bar(share), percent(share)])
+
+
+def _compared(case: Case) -> Markup:
     """A row for each rule: what it is, its share, and its separation."""
     selection = case.model.selection_
-    rows: list[list[object]] = []
-    for rule, weight, separation, error in zip(
-        selection.candidates,
-        selection.weight.tolist(),
-        selection.separation.tolist(),
-        selection.error.tolist(),
-        strict=True,
-    ):
-        lines = tag("small", "; ".join(_lines(*rule)))
-        judged = DASH if np.isnan(separation) else f"{separation:.2f} ± {error:.2f}"
-        share = join([bar(weight), percent(weight)])
-        rows.append([join([", ".join(rule), lines]), share, judged])
-    return rows
+    judged = zip(selection.separation, selection.error, strict=True)
+    rules = [
+        join([", ".join(rule), tag("small", "; ".join(_lines(*rule)))])
+        for rule in selection.candidates
+    ]
+    separation = [
+        DASH if np.isnan(mean) else f"{mean:.2f} ± {error:.2f}"
+        for mean, error in judged
+    ]
+    shares = [_share(weight) for weight in selection.weight]
+    caption = "Rules that were compared, and their share in the model"
+    columns: list[Column] = [("rule", rules), ("share", shares)]
+    columns.append(("separation (± s.e.)", separation))
+    return table(columns, caption, "shares")
+
+
+def _prior(case: Case) -> Markup:
+    what, shares = zip(*prior_rows(case), strict=True)
+    drawn = [_share(share) for share in shares]
+    caption = "Estimated distribution of the true differences"
+    columns = [("true difference", what), ("share of features", drawn)]
+    return table(columns, caption, "shares")
 
 
 def prior_rows(case: Case) -> list[tuple[str, float]]:
@@ -150,29 +146,28 @@ def prior_rows(case: Case) -> list[tuple[str, float]]:
             ("higher", float(weights[atoms > 0].sum())),
             ("lower", float(weights[atoms < 0].sum())),
         ]
-    rows = [
-        (
-            "no difference"
-            if a == 0
-            else f"{a:+.1f} standard errors".replace("-", MINUS),
-            float(w),
-        )
-        for a, w in zip(atoms, weights, strict=True)
+    order = np.argsort(-weights, kind="stable")
+    names = [
+        f"{a:+.1f} standard errors".replace("-", MINUS) if a else "no difference"
+        for a in atoms[order]
     ]
-    return sorted(rows, key=lambda row: -row[1])
+    return list(zip(names, weights[order].tolist(), strict=True))
 
 
 def top_features(case: Case, n: int = 20) -> Markup:
     """The first features, for readers without JavaScript."""
     ranking = case.ranking
-    z, mean, lfsr, q = (
-        np.atleast_2d(a)
-        for a in (ranking.z, ranking.posterior_mean, ranking.lfsr, ranking.q_value)
-    )
-    rows: list[list[object]] = []
-    for j in ranking.order[:n]:
-        k = int(lfsr[:, j].argmin())
-        numbers = [f"{z[k, j]:.2f}", f"{mean[k, j]:.2f}", f"{lfsr[k, j]:.2g}"]
-        rows.append([name(case.feature(j)), *numbers, f"{q[k, j]:.2g}"])
-    head: list[object] = ["feature", "z", "effect", "lfsr", "q"]
-    return table(head, rows, f"The first {len(rows)} features", "features")
+    first = ranking.order[:n]
+    best = np.atleast_2d(ranking.lfsr)[:, first].argmin(axis=0)
+
+    def shown(values: FloatArray, form: str) -> list[str]:
+        return [format(v, form) for v in np.atleast_2d(values)[best, first]]
+
+    columns: list[Column] = [
+        ("feature", [name(case.feature(j)) for j in first]),
+        ("z", shown(ranking.z, ".2f")),
+        ("effect", shown(ranking.posterior_mean, ".2f")),
+        ("lfsr", shown(ranking.lfsr, ".2g")),
+        ("q", shown(ranking.q_value, ".2g")),
+    ]
+    return table(columns, f"The first {len(first)} features", "features")

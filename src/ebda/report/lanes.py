@@ -47,8 +47,7 @@ def thinned(scored: Scored) -> IntArray:
         evenly = np.linspace(0, len(by_score) - 1, min(MOST, len(by_score)))
         keep[by_score[np.round(evenly).astype(np.intp)]] = True
     keep[scored.doubtful[:MOST]] = True
-    kept: IntArray = np.flatnonzero(keep)
-    return kept
+    return np.flatnonzero(keep)
 
 
 @dataclass(frozen=True)
@@ -81,10 +80,8 @@ class Axis:
 
     def at(self, score: FloatArray) -> FloatArray:
         """Places in the drawing."""
-        share = (np.clip(score, self.low, self.high) - self.low) / (
-            self.high - self.low
-        )
-        return _PAD + share * (self.width - 2 * _PAD)
+        ends = [_PAD, self.width - _PAD]
+        return np.asarray(np.interp(score, [self.low, self.high], ends))
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,14 +198,7 @@ def _dot(
     if best != lane:
         words += f", truly {classes[lane]}"
         colour += " wrong"
-    return tag(
-        "circle",
-        tag("title", words),
-        class_=colour,
-        cx=f"{x:.1f}",
-        cy=f"{y:.1f}",
-        r=f"{_RADIUS:g}",
-    )
+    return tag("circle", tag("title", words), class_=colour, cx=x, cy=y, r=_RADIUS)
 
 
 def _names(
@@ -223,35 +213,29 @@ def _names(
         for i, x, y in zip(lane.samples, lane.x, lane.y, strict=True):
             boxes.append((x - _RADIUS, y - _RADIUS, x + _RADIUS, y + _RADIUS))
             spots[int(i)] = (float(x), float(y))
-    written = []
-    for i in scored.doubtful[:_NAMED]:
-        x, y = spots[int(i)]
-        name = _written(_cut(scored.names[i]), x, y, width, boxes)
-        written += [] if name is None else [name]
-    return written
+    written = [
+        _written(_cut(scored.names[i]), *spots[int(i)], width, boxes)
+        for i in scored.doubtful[:_NAMED]
+    ]
+    return [name for name in written if name is not None]
 
 
 def _cut(name: str, letters: int = _LETTERS) -> str:
     return name if len(name) <= letters else name[: letters - 1] + "…"
 
 
+def _meet(a: Box, b: Box) -> bool:
+    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
+
+
 def _written(
-    name: str,
-    cx: float,
-    cy: float,
-    width: int,
-    boxes: list[Box],
+    name: str, cx: float, cy: float, width: int, boxes: list[Box]
 ) -> Markup | None:
     """A name beside its dot, where it covers nothing; else None."""
     wide, high = 6.4 * len(name) + 4, 13.0
     for dx, dy in ((8, 4), (-wide - 6, 4), (-wide / 2, -15), (-wide / 2, 23)):
         box = (cx + dx, cy + dy - high + 3, cx + dx + wide, cy + dy + 3)
-        if box[0] < 2 or box[2] > width - 2:
-            continue
-        if any(
-            box[0] < b[2] and b[0] < box[2] and box[1] < b[3] and b[1] < box[3]
-            for b in boxes
-        ):
+        if box[0] < 2 or box[2] > width - 2 or any(_meet(box, b) for b in boxes):
             continue
         boxes.append(box)
         written = label(box[0] + 2, cy + dy, name, "sample-name")

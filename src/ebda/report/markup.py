@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -21,6 +22,9 @@ _VOID = {"meta", "link", "br", "input"}
 WIDTHS = {"wide": 1010, "middle": 640, "narrow": 316}
 # The same for a drawing that has half of a page.
 HALF_WIDTHS = {"wide": 480, "middle": 316, "narrow": 316}
+
+# Title and cells of a column of a table.
+Column = tuple[object, Sequence[object]]
 
 
 class Markup(str):
@@ -48,7 +52,7 @@ def text(value: object) -> Markup:
 
 
 def tag(name: str, /, *children: object, **attributes: object) -> Markup:
-    """An element. Attributes that are None are left out, True stands alone.
+    """An element.
 
     Parameters
     ----------
@@ -58,7 +62,8 @@ def tag(name: str, /, *children: object, **attributes: object) -> Markup:
         Its content: markup, or anything else as escaped text; None is nothing.
     **attributes
         With a trailing underscore where Python has the word (``class_``), and
-        underscores for dashes.
+        underscores for dashes. Those that are None are left out, True stands alone,
+        and floats (places in a drawing) have one decimal.
 
     Examples
     --------
@@ -69,10 +74,10 @@ def tag(name: str, /, *children: object, **attributes: object) -> Markup:
     for key, value in attributes.items():
         if value is None:
             continue
-        attribute = key.rstrip("_").replace("_", "-")
-        parts.append(
-            f" {attribute}" if value is True else f' {attribute}="{text(value)}"'
-        )
+        parts.append(" " + key.rstrip("_").replace("_", "-"))
+        if value is not True:
+            shown = f"{value:.1f}" if isinstance(value, float) else value
+            parts.append(f'="{text(shown)}"')
     parts.append(">")
     if name not in _VOID:
         parts += [text(child) for child in children if child is not None]
@@ -121,26 +126,19 @@ def figure(drawing: Markup, caption: object, class_: str | None = None) -> Marku
     return tag("figure", drawing, tag("figcaption", caption), class_=class_)
 
 
-def table(
-    head: list[object], rows: list[list[object]], caption: str, class_: str
-) -> Markup:
-    """A table whose first column names its rows."""
-    titles = tag("tr", *[tag("th", title, scope="col") for title in head])
+def table(columns: Sequence[Column], caption: str, class_: str) -> Markup:
+    """A table of columns, of which the first names the rows."""
+    titles = tag("tr", *[tag("th", title, scope="col") for title, _ in columns])
     body = [
-        tag("tr", tag("th", row[0], scope="row"), *[tag("td", c) for c in row[1:]])
-        for row in rows
+        tag("tr", tag("th", first, scope="row"), *[tag("td", cell) for cell in others])
+        for first, *others in zip(*[cells for _, cells in columns], strict=True)
     ]
-    return tag(
-        "div",
-        tag(
-            "table",
-            tag("caption", caption),
-            tag("thead", titles),
-            tag("tbody", *body),
-            class_=class_,
-        ),
-        class_="scroll",
-        tabindex="0",
-        role="region",
-        aria_label=caption,
-    )
+    parts = (tag("caption", caption), tag("thead", titles), tag("tbody", *body))
+    whole = tag("table", *parts, class_=class_)
+    reached = {"class_": "scroll", "tabindex": "0", "role": "region"}
+    return tag("div", whole, **reached, aria_label=caption)
+
+
+def widths(draw: Callable[[int], Markup], sizes: Mapping[str, int]) -> Markup:
+    """A drawing for each width; the style sheet shows the one that fits."""
+    return join(tag("div", draw(size), class_=class_) for class_, size in sizes.items())

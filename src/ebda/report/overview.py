@@ -66,14 +66,11 @@ def summary(case: Case) -> Markup:
             ("held-out error", percent(e.error), note),
             ("error by chance", percent(e.chance_error), chance),
         ]
-    return tag(
-        "dl",
-        *[
-            tag("div", tag("dt", what), tag("dd", tag("b", value), tag("span", note)))
-            for what, value, note in facts
-        ],
-        class_="facts",
-    )
+    pairs = [
+        tag("div", tag("dt", what), tag("dd", tag("b", value), tag("span", note)))
+        for what, value, note in facts
+    ]
+    return tag("dl", *pairs, class_="facts")
 
 
 def caution_list(found: list[Caution]) -> Markup:
@@ -101,13 +98,11 @@ def provenance(case: Case, versions: dict[str, str], date: str) -> Markup:
     ]
     if case.command:
         rows.append(("command", tag("code", case.command)))
-    rows.append(("settings", _settings(case.model)))
-    rows.append(("written", date))
-    rows.append(("versions", ", ".join(f"{k} {v}" for k, v in versions.items())))
+    used = ", ".join(f"{k} {v}" for k, v in versions.items())
+    rows += [("settings", _settings(case.model)), ("written", date), ("versions", used)]
     pairs = [tag("div", tag("dt", what), tag("dd", value)) for what, value in rows]
-    return section(
-        "provenance", "Data, command and versions", tag("dl", *pairs, class_="about")
-    )
+    about = tag("dl", *pairs, class_="about")
+    return section("provenance", "Data, command and versions", about)
 
 
 def _settings(model: Any) -> str:

@@ -25,7 +25,7 @@ from ebda.report.fitted import fit, top_features
 from ebda.report.markup import Markup, embedded_json, join, tag, text
 from ebda.report.overview import caution_list, headline, provenance, summary
 from ebda.report.prediction import prediction, samples
-from ebda.report.words import count, line_of
+from ebda.report.words import count
 from ebda.rule.shrinkage import SHRINKAGES
 
 _SCRIPTS = ("data.js", "plot.js", "figures.js", "table.js", "page.js")
@@ -113,36 +113,17 @@ def render(
     )
 
 
-def write_report(
-    path: str | os.PathLike[str],
-    model: Any,
-    *,
-    X: Any = None,
-    y: npt.ArrayLike | None = None,
-    evaluation: Evaluation | None = None,
-    sample_names: Iterable[Any] | None = None,
-    data: Mapping[str, Any] | None = None,
-    command: str | None = None,
-) -> None:
+def write_report(path: str | os.PathLike[str], model: Any, **options: Any) -> None:
     """Write the report of a fitted model; if that fails, an older file stays as it was.
 
     Parameters
     ----------
     path : path-like
         Where to write the page.
-    model, X, y, evaluation, sample_names, data, command
-        As in :func:`render`.
+    model, **options
+        As in :func:`render`: X, y, evaluation, sample_names, data, command.
     """
-    page = render(
-        model,
-        X=X,
-        y=y,
-        evaluation=evaluation,
-        sample_names=sample_names,
-        data=data,
-        command=command,
-    )
-    write(Path(path), page)
+    write(Path(path), render(model, **options))
 
 
 def _asset(*names: str) -> str:
@@ -160,37 +141,32 @@ def _chooser(case: Case) -> Markup:
     """Menu of the contrasts, where there are several."""
     if len(case.contrasts) == 1:
         return Markup("")
-    options = [tag("option", c, value=str(k)) for k, c in enumerate(case.contrasts)]
-    return tag(
-        "label", "Class compared with all ", tag("select", *options, id="contrast")
-    )
+    options = [tag("option", c, value=k) for k, c in enumerate(case.contrasts)]
+    menu = tag("select", *options, id="contrast")
+    return tag("label", "Class compared with all ", menu)
 
 
 def _kept(case: Case, n: int) -> Markup:
     """Which features the page holds, unless it holds all."""
     if n == case.n_features:
         return Markup("")
-    return tag(
-        "p",
+    words = (
         f"The page holds the {count(n, 'feature')} with the strongest evidence, out of "
-        f"{count(case.n_features)}; the model's ranking has all of them.",
-        class_="kept",
+        f"{count(case.n_features)}; the model's ranking has all of them."
     )
+    return tag("p", words, class_="kept")
 
 
 def _curves(case: Case) -> Markup:
     """What each curve of the shrinkage plot is."""
-    curves = []
-    for shrinkage in SHRINKAGES:
-        line = line_of(SHRINKAGES, shrinkage)
-        curves.append(join([tag("b", shrinkage), f": {line}" if line else ""]))
-    return join(
-        [
-            join(curves, "; "),
-            f". A difference is taken as zero where the probability of zero exceeds "
-            f"{case.model.zero_threshold:g}.",
-        ]
+    curves = [
+        join([tag("b", name), f": {entry.line}"]) for name, entry in SHRINKAGES.items()
+    ]
+    words = (
+        ". A difference is taken as zero where the probability of zero exceeds "
+        f"{case.model.zero_threshold:g}."
     )
+    return join([join(curves, "; "), words])
 
 
 def _versions() -> dict[str, str]:

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from ebda.evaluation import calibration_bins, predicted_event
+from ebda.evaluation import Evaluation, calibration_bins, predicted_event
 from ebda.report.case import DOUBT, Case, Scored
 from ebda.report.drawings import calibration, error_interval
 from ebda.report.lanes import MOST, Axis, lanes
 from ebda.report.markup import (
     HALF_WIDTHS,
     WIDTHS,
+    Column,
     Markup,
     figure,
-    join,
     name,
     section,
     table,
     tag,
+    widths,
 )
 from ebda.report.words import DASH, count, percent
 
@@ -62,15 +63,12 @@ def _error(case: Case) -> list[Markup]:
         f"probabilities is {e.log_loss:.2f}; predicting the shares of the classes "
         f"would have {by_chance:.2f}."
     )
-    drawn = [
-        tag("div", error_interval(e, width), class_=class_)
-        for class_, width in HALF_WIDTHS.items()
-    ]
+    drawn = widths(lambda width: error_interval(e, width), HALF_WIDTHS)
     caption = (
         "Error with its 95 % interval (Wilson), which takes the samples as independent "
         "and leaves out the variation between training sets."
     )
-    return [tag("p", words), figure(join(drawn), caption), _confusion(case)]
+    return [tag("p", words), figure(drawn, caption), _confusion(case, e)]
 
 
 def _calibration(case: Case, scored: Scored) -> Markup:
@@ -91,40 +89,30 @@ def _calibration(case: Case, scored: Scored) -> Markup:
     return figure(calibration(bins, event), " ".join(words))
 
 
-def _confusion(case: Case) -> Markup:
-    e = case.evaluation
-    assert e is not None
-    confusion = e.confusion
-    head: list[object] = ["true class"]
-    head += [name(label) for label in case.classes] + ["correct"]
-    rows: list[list[object]] = []
-    for k, label in enumerate(case.classes):
-        n = confusion[k].sum()
-        cells: list[object] = [
+def _confusion(case: Case, e: Evaluation) -> Markup:
+    labels = [name(label) for label in case.classes]
+    columns: list[Column] = [("true class", labels)]
+    for j, predicted in enumerate(e.confusion.T):
+        cells = [
             tag("span", count(c), class_="hit" if j == k else "miss" if c else "none")
-            for j, c in enumerate(confusion[k])
+            for k, c in enumerate(predicted)
         ]
-        correct = percent(confusion[k, k] / n) if n else DASH
-        rows.append([name(label), *cells, correct])
+        columns.append((labels[j], cells))
+    shares = zip(e.confusion.diagonal(), e.confusion.sum(axis=1), strict=True)
+    correct = [percent(right / n) if n else DASH for right, n in shares]
+    columns.append(("correct", correct))
     caption = "Held-out samples by true class (rows) and predicted class (columns)"
-    return table(head, rows, caption, "confusion")
+    return table(columns, caption, "confusion")
 
 
 def samples(case: Case, scored: Scored | None) -> Markup:
     """Scores by class, and the doubtful samples."""
     if scored is None:
-        return section(
-            "samples",
-            "Samples",
-            tag("p", "No samples were given, and the fit held none out."),
-        )
-    drawn = [
-        tag("div", lanes(scored, case.classes, width), class_=class_)
-        for class_, width in WIDTHS.items()
-    ]
-    caption = [
-        f"{count(len(scored), 'sample')} by {scored.lane_is} class, {scored.origin}."
-    ]
+        words = "No samples were given, and the fit held none out."
+        return section("samples", "Samples", tag("p", words))
+    drawn = widths(lambda width: lanes(scored, case.classes, width), WIDTHS)
+    size = count(len(scored), "sample")
+    caption = [f"{size} by {scored.lane_is} class, {scored.origin}."]
     if scored.codes is not None:
         caption.append("Ringed samples are on the wrong side of the boundary.")
     if np.bincount(scored.lane).max() > MOST:
@@ -135,9 +123,8 @@ def samples(case: Case, scored: Scored | None) -> Markup:
     axis = Axis.of(scored.score, len(case.classes) == 2, WIDTHS["wide"])
     if ((scored.score < axis.low) | (scored.score > axis.high)).any():
         caption.append("Dots at the edge lie beyond it.")
-    parts = [figure(join(drawn), " ".join(caption), "lanes")]
-    parts.append(_doubtful(case, scored))
-    return section("samples", "Samples", *parts)
+    dots = figure(drawn, " ".join(caption), "lanes")
+    return section("samples", "Samples", dots, _doubtful(case, scored))
 
 
 def _doubtful(case: Case, scored: Scored) -> Markup:
@@ -148,27 +135,23 @@ def _doubtful(case: Case, scored: Scored) -> Markup:
         )
         words += "." if scored.codes is None else ", and it is the true class."
         return tag("p", words)
-    p = scored.probabilities
-    rows: list[list[object]] = []
-    for i in doubtful[:_LISTED]:
-        best = int(p[i].argmax())
-        who = "(no name)" if scored.names is None else name(scored.names[i])
-        cells: list[object] = [who]
-        if scored.codes is not None:
-            cells.append(name(case.classes[scored.codes[i]]))
-        cells += [name(case.classes[best]), percent(float(p[i, best]))]
-        if scored.codes is not None:
-            cells += [
-                percent(float(scored.own[i])),
-                "wrong" if best != scored.codes[i] else "uncertain",
-            ]
-        rows.append(cells)
-    head: list[object] = ["sample", "predicted", "with probability"]
+    chosen, labels = doubtful[:_LISTED], [name(label) for label in case.classes]
+    who = scored.names and [name(scored.names[i]) for i in chosen]
+    predicted = scored.predicted[chosen]
+    best = scored.probabilities[chosen, predicted]
+    columns: list[Column] = [
+        ("sample", who or ["(no name)"] * len(chosen)),
+        ("predicted", [labels[k] for k in predicted]),
+        ("with probability", [percent(p) for p in best]),
+    ]
     if scored.codes is not None:
-        head[1:1] = ["true class"]
-        head += ["probability of the true class", "verdict"]
+        true = scored.codes[chosen]
+        verdict = ["wrong" if w else "uncertain" for w in predicted != true]
+        columns.insert(1, ("true class", [labels[k] for k in true]))
+        own = [percent(p) for p in scored.own[chosen]]
+        columns += [("probability of the true class", own), ("verdict", verdict)]
     caption = "Doubtful samples: wrong, or predicted with a probability below "
     caption += percent(DOUBT)
     if len(doubtful) > _LISTED:
         caption += f" (the first {_LISTED} of {count(len(doubtful))})"
-    return table(head, rows, caption, "doubtful")
+    return table(columns, caption, "doubtful")

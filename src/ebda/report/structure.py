@@ -125,16 +125,13 @@ def perfect_features(X: Any, codes: IntArray, n_classes: int) -> IntArray:
     for k in range(len(present)):
         perfect |= low[k] > np.delete(high, k, axis=0).max(axis=0)
         perfect |= high[k] < np.delete(low, k, axis=0).min(axis=0)
-    found: IntArray = np.flatnonzero(perfect)
-    return found
+    return np.flatnonzero(perfect)
 
 
-def _ends(rows: Any) -> FloatArray:
+def _ends(rows: Any) -> list[FloatArray]:
     """Smallest and largest value of each feature, dense."""
     ends = [rows.min(axis=0), rows.max(axis=0)]
-    if sparse.issparse(rows):
-        ends = [end.toarray().ravel() for end in ends]
-    return np.array(ends)
+    return [end.toarray().ravel() if sparse.issparse(end) else end for end in ends]
 
 
 def perfect_by_chance(counts: FloatArray, n_features: int) -> float:

@@ -8,10 +8,13 @@ to a temporary file (:class:`StripFile`).
 
 from __future__ import annotations
 
+import errno
+import math
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Any, BinaryIO, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -113,19 +116,40 @@ def allocate(n: int, p: int, dtype: np.dtype[Any]) -> Any:
     if size <= sizes.kept_bytes:
         return np.empty((n, p), dtype)
     folder = tempfile.gettempdir()
-    free = shutil.disk_usage(folder).free
-    if size > free:
+    try:
+        return StripFile(n, p, dtype, folder)
+    except OSError as error:
+        free = shutil.disk_usage(folder).free
         raise OSError(
+            error.errno,
             f"{n} rows of {p} features have to be copied to a temporary file of "
-            f"{size / 1e9:.1f} GB, but {folder} has only {free / 1e9:.1f} GB left; set "
-            "TMPDIR to a folder with more space, or use covariance='diagonal' with "
-            "shrinkage='mean', which needs no copy"
-        )
-    return StripFile(n, p, dtype, folder)
+            f"{size / 1e9:.3g} GB, but {folder} has only {free / 1e9:.3g} GB left "
+            f"({error.strerror}); set TMPDIR to a folder with more space, or use "
+            "covariance='diagonal' with shrinkage='mean', which needs no copy",
+        ) from error
+
+
+def reserve(file: BinaryIO, size: int, folder: str) -> None:
+    """Give a new file in a folder its bytes on the disk, or raise OSError.
+
+    A mapped file with holes takes its space when it is written to, and where the disk
+    has become full by then, the process is killed by SIGBUS.
+    """
+    if size > shutil.disk_usage(folder).free:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(file.fileno(), 0, size)
+        return
+    piece = bytes(1 << 20)  # macOS and Windows
+    for start in range(0, size, len(piece)):
+        file.write(piece[: size - start])
+    file.flush()
 
 
 class StripFile:
     """Rows in a mapped temporary file, which is removed with this object.
+
+    All of its space is reserved at the start.
 
     The columns are cut into strips. The file has strip after strip, and in each strip
     row after row. So blocks of rows are written, and tiles of columns are read, in long
@@ -153,6 +177,7 @@ class StripFile:
         self.width = min(p, max(1, sizes.tile_elements // n))
         shape = (-(-p // self.width), n, self.width)
         with tempfile.TemporaryFile(dir=folder) as file:
+            reserve(file, math.prod(shape) * dtype.itemsize, folder)
             self.strips = np.memmap(file, dtype, mode="w+", shape=shape)
 
     def _parts(self, cols: slice) -> Iterator[tuple[int, slice, slice]]:
