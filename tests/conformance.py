@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ebda.data import Data, Samples
+from ebda.data import Data, Labels, Samples
 from ebda.data.samples import choose_rows
 from ebda.moments.classwise import ClassMoments
 
@@ -101,9 +101,10 @@ def check_data(
     close(np.asarray(data.scores(coef, intercept)), X @ coef.T + intercept)
     weight = None if rng.random() < 0.3 else rows.weight
     expected = replace(rows, weight=np.ones(len(X))) if weight is None else rows
+    labels = Labels(codes, N_CLASSES, weight)
     with data.job_context():
-        moments, nothing = data.summarise(codes, N_CLASSES, weight, keep=False)
-        again, samples = data.summarise(codes, N_CLASSES, weight, keep=True)
+        moments, nothing = data.summarise(labels, keep=False)
+        again, samples = data.summarise(labels, keep=True)
     assert nothing is None
     assert samples is not None
     same_moments(moments, expected.moments())
@@ -113,14 +114,16 @@ def check_data(
     check_parts(samples, kept, rng)
     check_copies(samples, kept, can_copy)
     if can_copy:
-        _, later = data.summarise(codes, N_CLASSES, rows.weight, keep=True, first=1000)
+        _, later = data.summarise(
+            replace(labels, weight=rows.weight, first=1000), keep=True
+        )
         assert later is not None
         chosen, *_, number = choose_rows(codes, rows.weight, first=1000)
         np.testing.assert_array_equal(later.number, number)
         close(later.scores(coef), X[chosen] @ coef.T)
     else:
         with pytest.raises(ValueError, match="partial_fit cannot keep the samples"):
-            data.summarise(codes, N_CLASSES, None, keep=True, first=1000)
+            data.summarise(replace(labels, first=1000), keep=True)
 
 
 def check_parts(samples: Samples, rows: Rows, rng: np.random.Generator) -> None:

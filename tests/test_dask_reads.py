@@ -16,7 +16,7 @@ from distributed import Client, LocalCluster
 
 from ebda import EBClassifier
 from ebda.baselines import IndependenceRule
-from ebda.data import as_data
+from ebda.data import Labels, as_data
 from ebda.data.dask import running
 from ebda.estimators import classifier
 from ebda.sizes import override, sizes
@@ -152,7 +152,7 @@ def test_each_sum_reads_once(
     X = studies[0].counted(tmp_path, chunks)
     data = as_data(X)
     assert data is not None
-    moments, kept = data.summarise(y, 2, None, keep=True)
+    moments, kept = data.summarise(Labels(y, 2), keep=True)
     assert kept is not None
     assert reads(tmp_path, X) == {1}
     scale = np.ones(P)

@@ -37,14 +37,7 @@ def choose_rows(
 ) -> tuple[IntArray, IntArray, FloatArray, IntArray]:
     """Rows to keep, their classes, their weights, and their positions in the stream.
 
-    Parameters
-    ----------
-    codes : ndarray of int of shape (n_samples,)
-        Class of each row.
-    weight : ndarray of shape (n_samples,), optional
-        Frequency weights; rows of weight zero are not kept.
-    first : int
-        Position of the first row in the stream of all samples.
+    Rows of weight zero are not kept.
     """
     w = np.ones(len(codes)) if weight is None else weight
     rows = np.flatnonzero(w > 0)

@@ -299,8 +299,7 @@ class Kernel(BasePriorEstimator):
         scale : float or array-like
             Noise standard deviation; values are taken in units of it.
         """
-        if not (np.isfinite(self.bandwidth) and self.bandwidth > 0):
-            raise ValueError(f"bandwidth must be positive, got {self.bandwidth!r}")
+        self._check_positive("bandwidth")
         if self.method not in ("auto", "exact", "fast"):
             raise ValueError(
                 f"method must be 'auto', 'exact' or 'fast', got {self.method!r}"
@@ -346,10 +345,4 @@ register(
     ),
 )
 
-FAMILY = PriorFamily(
-    "kernel",
-    "kernel estimate of the marginal density",
-    Kernel,
-    KernelPrior,
-    KernelPosterior,
-)
+FAMILY = PriorFamily("kernel", "kernel estimate of the marginal density", Kernel)

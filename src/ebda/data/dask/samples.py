@@ -12,6 +12,7 @@ from dask.delayed import Delayed, delayed
 
 from ebda.data.dask.pieces import Grid, as_values
 from ebda.data.dask.running import Runner, tree
+from ebda.data.protocols import Labels
 from ebda.data.samples import ChosenRows, RowSamples, choose_rows
 from ebda.kernels.residuals import NeighbourSums
 from ebda.moments.classwise import ClassMoments, merge_all
@@ -38,11 +39,9 @@ class ClusterSamples(ChosenRows):
     runner: Runner
 
     @classmethod
-    def of(
-        cls, grid: Grid, codes: IntArray, weight: FloatArray | None, runner: Runner
-    ) -> Self:
+    def of(cls, grid: Grid, labels: Labels, runner: Runner) -> Self:
         """The rows that :func:`~ebda.data.samples.choose_rows` chooses."""
-        return cls(*choose_rows(codes, weight), grid, runner)
+        return cls(*choose_rows(labels.codes, labels.weight), grid, runner)
 
     def fits_in_memory(self) -> bool:
         """Whether the workers have memory for all features."""

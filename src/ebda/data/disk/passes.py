@@ -14,11 +14,11 @@ import numpy.typing as npt
 from ebda.data.disk.kept import Kept, keep_rows
 from ebda.data.disk.source import Block, Source
 from ebda.data.finite import check_block
-from ebda.data.protocols import Samples
+from ebda.data.protocols import Labels, Samples
 from ebda.data.samples import RowSamples
 from ebda.kernels.scores import scores
-from ebda.moments.classwise import ClassMoments, class_moments
-from ebda.typing import FloatArray, IntArray
+from ebda.moments.classwise import ClassMoments
+from ebda.typing import FloatArray
 
 
 def prefetched(source: Source, blocks: Iterable[Block]) -> Iterator[tuple[Block, Any]]:
@@ -49,43 +49,6 @@ def prefetched(source: Source, blocks: Iterable[Block]) -> Iterator[tuple[Block,
             yield before[0], before[1].result()
 
 
-class MomentSum:
-    """Moments of blocks that come in any order, merged in place.
-
-    Parameters
-    ----------
-    n_classes, n_features : int
-        Numbers of classes and of features.
-
-    Examples
-    --------
-    >>> total = MomentSum(2, 1)
-    >>> for rows, codes in ([[1.0], [3.0]], [0, 1]), ([[5.0], [5.0]], [0, 1]):
-    ...     total.add(slice(0, 1), class_moments(np.array(rows), codes, 2))
-    >>> total.moments().means.tolist()
-    [[3.0], [4.0]]
-    """
-
-    def __init__(self, n_classes: int, n_features: int) -> None:
-        empty = ClassMoments.empty(n_classes, n_features)
-        self.means, self.squares = empty.means, empty.centred_squares
-        self.counts: dict[int, FloatArray] = {}
-
-    def add(self, cols: slice, part: ClassMoments) -> None:
-        """Merge the moments of more rows into those of some columns."""
-        before = self.counts.get(cols.start)
-        if before is not None:
-            means, squares = self.means[:, cols], self.squares[:, cols]
-            part = ClassMoments(before, means, squares).merge(part)
-        self.means[:, cols] = part.means
-        self.squares[:, cols] = part.centred_squares
-        self.counts[cols.start] = part.counts
-
-    def moments(self) -> ClassMoments:
-        """Moments of all blocks."""
-        return ClassMoments(next(iter(self.counts.values())), self.means, self.squares)
-
-
 @dataclass(frozen=True, eq=False)
 class BlockedData:
     """A store that is read in blocks (:class:`ebda.data.Data`).
@@ -111,23 +74,21 @@ class BlockedData:
         return self.source.names
 
     def summarise(
-        self,
-        codes: IntArray,
-        n_classes: int,
-        weight: FloatArray | None,
-        keep: bool,
-        first: int = 0,
+        self, labels: Labels, keep: bool
     ) -> tuple[ClassMoments, Samples | None]:
-        total = MomentSum(n_classes, self.shape[1])
-        samples = RowSamples.of(None, codes, weight, first) if keep else None
+        samples = (
+            RowSamples.of(None, labels.codes, labels.weight, labels.first)
+            if keep
+            else None
+        )
         reference = self.source.reference(len(samples)) if samples else None
         kept: Kept | None = None
+        columns: dict[int, ClassMoments] = {}
         for block, values in prefetched(self.source, self.source.plan()):
-            rows = block.rows
-            part_weight = None if weight is None else weight[rows]
-            part = class_moments(values, codes[rows], n_classes, part_weight)
-            check_block(part.means, values, rows.start, block.cols.start)
-            total.add(block.cols, part)
+            rows, left = block.rows, block.cols.start
+            part = labels.part(rows).moments_of(values)
+            check_block(part.means, values, rows.start, left)
+            columns[left] = columns[left].merge(part) if left in columns else part
             if samples is not None and reference is None:
                 kept = kept or keep_rows(self.source, samples.rows, values)
                 kept.add(block, values)
@@ -135,7 +96,8 @@ class BlockedData:
             samples = replace(samples, X=reference)
         elif samples is not None and kept is not None:
             samples = samples.moved_to(kept.array())
-        return total.moments(), samples
+        moments = ClassMoments.join_features(columns[left] for left in sorted(columns))
+        return moments, samples
 
     def scores(self, coef: FloatArray, intercept: FloatArray) -> FloatArray:
         out = np.zeros((self.shape[0], len(coef)))

@@ -9,26 +9,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ebda.data.disk.source import Block, grid, in_two_dimensions, run_chunk
+from ebda.data.disk.source import Block, Source, grid, run_chunk
+from ebda.data.matrix import Matrix
 from ebda.data.pages import release
 from ebda.sizes import sizes
 
 
 @dataclass(frozen=True, eq=False)
-class MemoryMap:
+class MemoryMap(Matrix, Source):
     """A ``numpy.memmap``, by rows or by columns."""
-
-    X: Any
-    names: npt.NDArray[Any] | None = None
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return in_two_dimensions(self.X.shape, "the memory map")
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        dtype: np.dtype[Any] = self.X.dtype
-        return dtype
 
     @property
     def _by_column(self) -> bool:
@@ -49,20 +38,8 @@ class MemoryMap:
 
 
 @dataclass(frozen=True, eq=False)
-class ChunkedArray:
+class ChunkedArray(Matrix, Source):
     """A ``zarr.Array`` or an ``h5py.Dataset``."""
-
-    X: Any
-    names: npt.NDArray[Any] | None = None
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return in_two_dimensions(self.X.shape, f"the {type(self.X).__name__}")
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        dtype: np.dtype[Any] = self.X.dtype
-        return dtype
 
     def plan(self) -> list[Block]:
         # All chunks of a Zarr shard are stored in one object.
@@ -74,26 +51,10 @@ class ChunkedArray:
     def read(self, block: Block) -> npt.NDArray[Any]:
         return np.asarray(self.X[block.rows, block.cols])
 
-    def reference(self, n_rows: int) -> None:
-        """None: what is read a dozen times should be decompressed only once."""
-        return
-
 
 @dataclass(frozen=True, eq=False)
-class SparseOnDisk:
+class SparseOnDisk(Matrix, Source):
     """A sparse ``AnnData.X`` in backed mode, CSR or CSC."""
-
-    X: Any
-    names: npt.NDArray[Any] | None = None
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return in_two_dimensions(self.X.shape, "the sparse dataset")
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        dtype: np.dtype[Any] = self.X.dtype
-        return dtype
 
     def plan(self) -> list[Block]:
         """Runs of rows, or of columns, with about `sizes.block_bytes`."""
@@ -115,7 +76,3 @@ class SparseOnDisk:
         if self.X.format == "csc":
             return self.X[:, block.cols]
         return self.X[block.rows]
-
-    def reference(self, n_rows: int) -> None:
-        """None: rows that are kept are sparse, and fit in memory."""
-        return
