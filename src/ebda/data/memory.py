@@ -29,12 +29,11 @@ class InMemory(Matrix):
     def summarise(
         self, labels: Labels, keep: bool
     ) -> tuple[ClassMoments, Samples | None]:
-        samples = (
-            RowSamples.of(self.X, labels.codes, labels.weight, labels.first)
-            if keep
-            else None
-        )
-        return labels.moments_of(self.X), samples
+        moments = labels.moments_of(self.X)
+        if not keep:
+            return moments, None
+        samples = RowSamples.of(self.X, labels.codes, labels.weight, labels.first)
+        return moments, samples.kept()
 
     def scores(self, coef: FloatArray, intercept: FloatArray) -> FloatArray:
         return scores(self.X, coef, intercept)

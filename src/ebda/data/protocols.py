@@ -191,7 +191,7 @@ class Data(Protocol):
             Classes and weights of the samples.
         keep : bool
             Whether samples are needed: those of
-            :func:`~ebda.data.samples.choose_rows`.
+            :func:`~ebda.data.samples.choose`.
         """
 
     def scores(self, coef: FloatArray, intercept: FloatArray) -> Any:

@@ -266,3 +266,23 @@ def cubics(
             value = cube[place] * t + square[place]
             value = value * t + linear[place]
             values[j] = value * t + constant[place]
+
+
+def hash_rows(
+    X: npt.NDArray[Any], keys: npt.NDArray[np.uint64], left: int, right: int
+) -> npt.NDArray[np.uint64]:
+    """Folded bits of each row times the keys of the columns, modulo 2**64."""
+    total, half = np.zeros(len(X), np.uint64), np.uint64(32)
+    values = np.empty(_TILE)
+    bits = values.view(np.uint64)
+    for i in range(len(X)):
+        for start in range(left, right, _TILE):
+            row = X[i, start : min(start + _TILE, right)]
+            own = keys[start : start + len(row)]
+            for j in range(len(row)):
+                values[j] = row[j] + 0.0  # -0.0 becomes 0.0
+            found = np.uint64(0)
+            for j in range(len(row)):
+                found += (bits[j] ^ (bits[j] >> half)) * own[j]
+            total[i] += found
+    return total

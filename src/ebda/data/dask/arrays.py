@@ -70,7 +70,8 @@ class DaskData(Matrix):
     ) -> tuple[ClassMoments, Samples | None]:
         """Moments of each chunk on its worker, merged along the rows in a tree.
 
-        Samples that fit in memory are copied while the chunks are read for that.
+        Samples that fit in memory are copied while the chunks are read for that; which
+        of more than `sizes.kept_samples` are kept is known after it.
         """
         if keep and labels.first:
             raise ValueError(
@@ -91,11 +92,16 @@ class DaskData(Matrix):
             )
             for j, left in enumerate(grid.col_edges[:-1])
         ]
-        samples: ClusterSamples | None = None
-        if keep:
-            samples = ClusterSamples.of(grid, labels, self.runner)
+        samples = ClusterSamples.of(grid, labels, self.runner) if keep else None
+        if samples is not None and samples.are_too_many:
+            found = self.runner.run([*columns, *samples.hash_tasks()])
+            parts, hashes = found[: len(columns)], found[len(columns) :]
+            samples = samples.thinned(np.concatenate(hashes))
             if samples.fits_in_memory():
-                samples, columns = samples.persist(others=columns)
+                samples, _ = samples.persist()
+            return ClassMoments.join_features(parts), samples
+        if samples is not None and samples.fits_in_memory():
+            samples, columns = samples.persist(others=columns)
         return ClassMoments.join_features(self.runner.run(columns)), samples
 
     def scores(self, coef: FloatArray, intercept: FloatArray) -> Any:

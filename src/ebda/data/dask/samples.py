@@ -13,7 +13,8 @@ from dask.delayed import Delayed, delayed
 from ebda.data.dask.pieces import Grid, as_values
 from ebda.data.dask.running import Runner, tree
 from ebda.data.protocols import Labels
-from ebda.data.samples import ChosenRows, RowSamples, choose_rows
+from ebda.data.samples import ChosenRows, RowSamples, rows_that_count
+from ebda.kernels.hashing import column_keys
 from ebda.kernels.residuals import NeighbourSums
 from ebda.moments.classwise import ClassMoments, merge_all
 from ebda.sizes import sizes
@@ -40,8 +41,13 @@ class ClusterSamples(ChosenRows):
 
     @classmethod
     def of(cls, grid: Grid, labels: Labels, runner: Runner) -> Self:
-        """The rows that :func:`~ebda.data.samples.choose_rows` chooses."""
-        return cls(*choose_rows(labels.codes, labels.weight), grid, runner)
+        """All rows but those of weight zero."""
+        return cls(*rows_that_count(labels.codes, labels.weight), grid, runner)
+
+    def hash_tasks(self) -> list[Delayed]:
+        """Tasks for the hashes of the samples in each row of blocks."""
+        keys = column_keys(self.grid.col_edges[-1])
+        return [tree(_add, row) for row in self._call("hashes", (keys,))]
 
     def fits_in_memory(self) -> bool:
         """Whether the workers have memory for all features."""

@@ -16,9 +16,10 @@ from ebda.data.disk.source import Block, Source
 from ebda.data.finite import check_block
 from ebda.data.protocols import Labels, Samples
 from ebda.data.samples import RowSamples
+from ebda.kernels.hashing import column_keys, hash_rows
 from ebda.kernels.scores import scores
 from ebda.moments.classwise import ClassMoments
-from ebda.typing import FloatArray
+from ebda.typing import FloatArray, IntArray
 
 
 def prefetched(source: Source, blocks: Iterable[Block]) -> Iterator[tuple[Block, Any]]:
@@ -76,28 +77,50 @@ class BlockedData:
     def summarise(
         self, labels: Labels, keep: bool
     ) -> tuple[ClassMoments, Samples | None]:
-        samples = (
-            RowSamples.of(None, labels.codes, labels.weight, labels.first)
-            if keep
-            else None
-        )
-        reference = self.source.reference(len(samples)) if samples else None
-        kept: Kept | None = None
+        samples, kept = None, None
+        if keep:
+            samples = RowSamples.of(None, labels.codes, labels.weight, labels.first)
+        # Which rows to keep is known after the pass, unless that is all of them.
+        many = samples is not None and samples.are_too_many
+        keys = column_keys(self.shape[1] if many else 0)
+        hashes = np.zeros(self.shape[0], dtype=np.uint64)
         columns: dict[int, ClassMoments] = {}
         for block, values in prefetched(self.source, self.source.plan()):
-            rows, left = block.rows, block.cols.start
+            rows, cols = block.rows, block.cols
             part = labels.part(rows).moments_of(values)
-            check_block(part.means, values, rows.start, left)
-            columns[left] = columns[left].merge(part) if left in columns else part
-            if samples is not None and reference is None:
+            check_block(part.means, values, rows.start, cols.start)
+            before = columns.get(cols.start)
+            columns[cols.start] = part if before is None else before.merge(part)
+            if many:
+                hashes[rows] += hash_rows(values, keys[cols])
+            elif samples is not None and self._is_copied(samples):
                 kept = kept or keep_rows(self.source, samples.rows, values)
                 kept.add(block, values)
-        if samples is not None and reference is not None:
-            samples = replace(samples, X=reference)
-        elif samples is not None and kept is not None:
-            samples = samples.moved_to(kept.array())
+        if samples is not None:
+            if many:
+                samples = samples.thinned(hashes[samples.rows])
+            samples = self._with_values(samples, kept)
         moments = ClassMoments.join_features(columns[left] for left in sorted(columns))
         return moments, samples
+
+    def _is_copied(self, samples: RowSamples) -> bool:
+        return self.source.reference(len(samples)) is None
+
+    def _with_values(self, samples: RowSamples, kept: Kept | None) -> RowSamples:
+        """Samples with what they are read from; copied in another pass if need be."""
+        if not self._is_copied(samples):
+            return replace(samples, X=self.source.reference(len(samples)))
+        if kept is None:
+            kept = self._copied(samples.rows)
+        return samples.moved_to(kept.array())
+
+    def _copied(self, rows: IntArray) -> Kept:
+        kept: Kept | None = None
+        for block, values in prefetched(self.source, self.source.plan_for(rows)):
+            kept = kept or keep_rows(self.source, rows, values)
+            kept.add(block, values)
+        assert kept is not None
+        return kept
 
     def scores(self, coef: FloatArray, intercept: FloatArray) -> FloatArray:
         out = np.zeros((self.shape[0], len(coef)))

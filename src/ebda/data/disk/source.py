@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ebda.sizes import sizes
+from ebda.typing import IntArray
 
 # A chunk of up to so many times the size of a block is still read as a whole.
 _LARGE_CHUNK = 4
@@ -52,6 +53,19 @@ class Source(Protocol):
 
     def plan(self) -> Iterable[Block]:
         """Blocks in the best order to read them; all rows are cut at equal columns."""
+
+    def plan_for(self, rows: IntArray) -> Iterable[Block]:
+        """Those blocks, or smaller ones, that have any of some rows.
+
+        Parameters
+        ----------
+        rows : ndarray of int
+            Rows, in increasing order.
+        """
+        for block in self.plan():
+            first, last = np.searchsorted(rows, [block.rows.start, block.rows.stop])
+            if first < last:
+                yield block
 
     def read(self, block: Block) -> Any:
         """Values of a block: an ndarray, or a CSR or CSC matrix."""

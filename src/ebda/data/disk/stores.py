@@ -13,6 +13,7 @@ from ebda.data.disk.source import Block, Source, grid, run_chunk
 from ebda.data.matrix import Matrix
 from ebda.data.pages import release
 from ebda.sizes import sizes
+from ebda.typing import IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +27,10 @@ class MemoryMap(Matrix, Source):
     def plan(self) -> list[Block]:
         chunk = run_chunk(self.shape, self.dtype.itemsize, self._by_column)
         return grid(self.shape, self.dtype.itemsize, chunk, self._by_column)
+
+    def plan_for(self, rows: IntArray) -> list[Block]:
+        """Nothing but these rows, each as a whole; those by columns are not copied."""
+        return [Block(slice(i, i + 1), slice(0, self.shape[1])) for i in rows.tolist()]
 
     def read(self, block: Block) -> npt.NDArray[Any]:
         values = np.array(self.X[block.rows, block.cols])
