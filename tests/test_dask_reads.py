@@ -18,7 +18,6 @@ from ebda import EBClassifier
 from ebda.baselines import IndependenceRule
 from ebda.data import Labels, as_data
 from ebda.data.dask import running
-from ebda.estimators import classifier
 from ebda.sizes import override, sizes
 
 # More values than stay on the workers whatever memory there is.
@@ -200,5 +199,5 @@ def test_reads_of_workers(y: Any, studies: Any, tmp_path: Path) -> None:
 
 
 def test_what_rules_are_compared_on_always_stays_on_the_workers() -> None:
-    assert sizes.persisted_features == classifier.LEAST_COMPARED
-    assert sizes.persisted_values == classifier._COMPARED_VALUES
+    assert sizes.persisted_features == sizes.least_compared
+    assert sizes.persisted_values == sizes.compared_values
