@@ -17,7 +17,13 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
 from ebda.kernels.extremes import minmax
-from ebda.priors.posterior import Prior, all_equal, broadcast_scale, finite_values
+from ebda.priors.posterior import (
+    Prior,
+    all_equal,
+    as_values,
+    broadcast_scale,
+    finite_values,
+)
 from ebda.registry import Entry
 from ebda.storage.fields import Kind
 from ebda.storage.objects import Nested, Schema
@@ -133,7 +139,7 @@ def check_values(
     scale : float or array-like
         Noise scale, one for all values or one for each.
     """
-    values = np.asarray(z, dtype=np.float64)
+    values = as_values(z)
     low, high = minmax(values.ravel()) if values.size else (0.0, 0.0)
     if not np.isfinite([low, high]).all():
         finite_values(values)  # the error says where

@@ -31,6 +31,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from ebda.data.finite import refuse_masked
 from ebda.kernels.extremes import minmax
 from ebda.kernels.hermite import Table, fits_in_table
 from ebda.listing import listed
@@ -271,9 +272,15 @@ def weight_blocks(
         yield rows, weights, log_density - np.log(s) - _LOG_SQRT_2PI
 
 
+def as_values(z: npt.ArrayLike) -> FloatArray:
+    """Values as float64, none of them masked."""
+    refuse_masked(values=z)
+    return np.asarray(z, dtype=np.float64)
+
+
 def finite_values(z: npt.ArrayLike) -> FloatArray:
     """Values as float64, or an error that says where they are not finite."""
-    values = np.asarray(z, dtype=np.float64)
+    values = as_values(z)
     if values.size and np.isfinite(minmax(values.ravel())).all():
         return values
     bad = np.flatnonzero(~np.isfinite(values))
@@ -299,6 +306,7 @@ def tail_probability(level: float) -> float:
 
 def broadcast_scale(z: FloatArray, scale: npt.ArrayLike) -> FloatArray:
     """One noise scale per value, checked to be positive and finite."""
+    refuse_masked(scale=scale)
     s = np.asarray(scale, dtype=np.float64)
     bad = np.flatnonzero(~(np.isfinite(s) & (s > 0)))
     if bad.size:
