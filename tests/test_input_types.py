@@ -76,7 +76,7 @@ def test_masked_values_have_no_posterior() -> None:
 
 
 def test_a_mask_without_masked_values_does_not_matter() -> None:
-    want = EBClassifier().fit(X, Y).coef_
+    want = EBClassifier().fit(X, Y, np.ones(N)).coef_
     got = EBClassifier().fit(np.ma.array(X), masked(Y), masked(np.ones(N))).coef_
     np.testing.assert_array_equal(got, want)
 

@@ -63,10 +63,10 @@ def hash_rows(X: Any, keys: Hashes) -> Hashes:
 
     Examples
     --------
-    >>> keys = column_keys(2)
-    >>> hash_rows(np.array([[1.5, -0.0], [1.5, 0.0], [0.0, 1.5]]), keys)
-    array([ 2449454446346174464,  2449454446346174464, 16016914757640781824],
-          dtype=uint64)
+    >>> X = np.array([[1.5, -0.0], [1.5, 0.0], [0.0, 1.5]])
+    >>> first, second, third = hash_rows(X, column_keys(2))
+    >>> first == second, first == third
+    (np.True_, np.False_)
     """
     if sparse.issparse(X):
         return _hash_sparse_rows(X, keys)
