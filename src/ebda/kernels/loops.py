@@ -86,38 +86,6 @@ def ends(
     )
 
 
-def pooled_variance(
-    means: FloatArray,
-    squares: FloatArray,
-    df: float,
-    within: FloatArray,
-    left: int,
-    right: int,
-) -> tuple[np.int64, np.int64]:
-    """Sums of squares over their degrees of freedom.
-
-    Returns the bits of the largest absolute mean and of the smallest variance.
-    """
-    largest, smallest = np.int64(0), _WITHOUT_SIGN
-    for start in range(left, right, _TILE):
-        out = within[start : min(start + _TILE, right)]
-        out[:] = squares[0, start : start + len(out)]
-        for k in range(1, len(squares)):
-            row = squares[k, start : start + len(out)]
-            for j in range(len(out)):
-                out[j] += row[j]
-        for j in range(len(out)):
-            out[j] /= df
-        bits = out.view(np.int64)
-        for j in range(len(bits)):
-            smallest = min(smallest, bits[j])
-        for k in range(len(means)):
-            bits = means[k, start : start + len(out)].view(np.int64)
-            for j in range(len(bits)):
-                largest = max(largest, bits[j] & _WITHOUT_SIGN)
-    return largest, smallest
-
-
 def leading_bits(
     bits: npt.NDArray[np.int64],
     dropped: int,

@@ -9,28 +9,13 @@ import numpy.typing as npt
 
 from ebda.kernels import loops
 from ebda.kernels.compiled import for_each_block
-from ebda.kernels.extremes import as_floats, minmax
+from ebda.kernels.extremes import minmax
 from ebda.kernels.rounding import rounding_variance
+from ebda.kernels.threads import over_blocks
 from ebda.typing import FloatArray
 
 # Variances are grouped by 9 bits of the mantissa, and 35 more are added up.
 _DROPPED_BITS, _LAST_BITS = 43, 8
-
-
-def _pooled_variance(
-    means: FloatArray,
-    squares: FloatArray,
-    df: float,
-    within: FloatArray,
-    left: int,
-    right: int,
-) -> tuple[np.int64, np.int64]:
-    part, mean = within[left:right], means[:, left:right]
-    squares[:, left:right].sum(axis=0, out=part)
-    part /= df
-    extremes = np.array([max(mean.max(), -mean.min()), part.min()])
-    largest, smallest = extremes.view(np.int64)
-    return largest, smallest
 
 
 def pooled_variance(
@@ -41,20 +26,15 @@ def pooled_variance(
     Also returns whether some of them may be the rounding error of a constant.
     """
     within = np.empty(means.shape[1])
-    found = for_each_block(
-        _pooled_variance,
-        loops.pooled_variance,
-        len(within),
-        means,
-        squares,
-        df,
-        within,
-    )
-    extremes = [as_floats(bits) for bits in found]
-    suspicious = any(
-        not smallest > rounding_variance(largest) for largest, smallest in extremes
-    )
-    return within, suspicious
+
+    def pool(cols: slice) -> bool:
+        part, mean = within[cols], means[:, cols]
+        squares[:, cols].sum(axis=0, out=part)
+        part /= df
+        largest = max(mean.max(), -mean.min())
+        return not part.min() > rounding_variance(largest)
+
+    return within, any(over_blocks(pool, len(within)))
 
 
 def _shrink(
