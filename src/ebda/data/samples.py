@@ -190,10 +190,11 @@ class RowSamples(ChosenRows):
             rows = sparse.vstack([sparse.csr_array(part) for part in parts])
         else:
             rows = np.concatenate(parts)
-        number = np.concatenate([self.number, other.number])
-        codes = np.concatenate([self.codes, other.codes])
-        weight = np.concatenate([self.weight, other.weight])
-        both = type(self)(np.arange(len(number)), codes, weight, number, rows)
+        codes, weight, number = (
+            np.concatenate([getattr(samples, name) for samples in (self, other)])
+            for name in ("codes", "weight", "number")
+        )
+        both = type(self)(np.arange(len(codes)), codes, weight, number, rows)
         return both.kept().copy()
 
     @property

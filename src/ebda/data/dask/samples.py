@@ -144,18 +144,16 @@ class ClusterSamples(ChosenRows):
     def _sum_gathered(self, method: str, *by_column: FloatArray) -> FloatArray:
         """A sum over features that needs all samples of a feature on one worker."""
         if len(self.grid.blocks_with(self.rows)) == 1:
-            total: FloatArray = self._sum_columns(self._call(method, by_column), _add)[
-                0
-            ]
-            return total
-        return _add(
-            [
-                self._moved_to(grid)._sum_gathered(
-                    method, *(v[..., cols] for v in by_column)
-                )
-                for cols, grid in self.grid.by_columns(self.rows, self.runner.budget())
-            ]
+            (total,) = self._sum_columns(self._call(method, by_column), _add)
+            return total  # type: ignore[no-any-return]
+        runs = self.grid.by_columns(self.rows, self.runner.budget())
+        parts = (
+            self._moved_to(grid)._sum_gathered(
+                method, *(v[..., cols] for v in by_column)
+            )
+            for cols, grid in runs
         )
+        return reduce(np.add, parts)
 
     def fingerprint(self, means: FloatArray, scale: FloatArray) -> FloatArray:
         # Gathered: equal samples have equal sums only if they are added up alike.
