@@ -68,24 +68,6 @@ def class_sums(
                 squares[k, start + j] = max(square[j] - r * r * n, 0.0)
 
 
-def ends(
-    bits: npt.NDArray[np.int64], left: int, right: int
-) -> tuple[np.int64, np.int64]:
-    """Bits of the smallest and the largest float64; those of NaN are beyond all.
-
-    Bits of negative numbers but for the sign are turned round, and come in order.
-    """
-    low, high, some = _WITHOUT_SIGN, ~_WITHOUT_SIGN, bits[left:right]
-    for j in range(len(some)):
-        ordered = some[j] ^ ((some[j] >> 63) & _WITHOUT_SIGN)
-        low = min(low, ordered)
-        high = max(high, ordered)
-    return (
-        low ^ ((low >> 63) & _WITHOUT_SIGN),
-        high ^ ((high >> 63) & _WITHOUT_SIGN),
-    )
-
-
 def leading_bits(
     bits: npt.NDArray[np.int64],
     dropped: int,
@@ -107,22 +89,6 @@ def leading_bits(
         counts[place] += 1
         sums[place] += (some[j] >> last) & follow
     return found
-
-
-def shrink(
-    s2: FloatArray,
-    own: float,
-    rest: float,
-    outlier_threshold: float,
-    out: FloatArray,
-    left: int,
-    right: int,
-) -> None:
-    """``own s2 + rest``, except for outliers."""
-    given, shrunken = s2[left:right], out[left:right]
-    for j in range(len(given)):
-        s = given[j]
-        shrunken[j] = s if s > outlier_threshold else s * own + rest
 
 
 def two_class_z(

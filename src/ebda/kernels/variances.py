@@ -37,23 +37,6 @@ def pooled_variance(
     return within, any(over_blocks(pool, len(within)))
 
 
-def _shrink(
-    s2: FloatArray,
-    own: float,
-    rest: float,
-    outlier_threshold: float,
-    out: FloatArray,
-    left: int,
-    right: int,
-) -> None:
-    part, shrunken = s2[left:right], out[left:right]
-    outliers = np.flatnonzero(part > outlier_threshold)
-    kept = part[outliers]
-    np.multiply(part, own, out=shrunken)
-    shrunken += rest
-    shrunken[outliers] = kept
-
-
 def shrink_variance(
     s2: FloatArray,
     own: float,
@@ -62,8 +45,16 @@ def shrink_variance(
     out: FloatArray,
 ) -> FloatArray:
     """``own s2 + rest``, except for outliers; `out` may be `s2` itself."""
-    settings = own, rest, outlier_threshold
-    for_each_block(_shrink, loops.shrink, len(s2), s2, *settings, out)
+
+    def shrink(cols: slice) -> None:
+        part, shrunken = s2[cols], out[cols]
+        outliers = np.flatnonzero(part > outlier_threshold)
+        kept = part[outliers]
+        np.multiply(part, own, out=shrunken)
+        shrunken += rest
+        shrunken[outliers] = kept
+
+    over_blocks(shrink, len(s2))
     return out
 
 
