@@ -113,6 +113,19 @@ def test_what_fits_is_read_once(
     assert reads(tmp_path, X) == {1}
 
 
+@pytest.mark.slow
+@override(kept_samples=N // 2, kept_per_class=8)
+@pytest.mark.usefixtures("one_thread")
+@pytest.mark.parametrize("chunks", [WIDE, TALL, BOTH])
+def test_of_many_samples_those_that_fit_are_read_again(
+    chunks: Chunks, y: Any, studies: Any, tmp_path: Path
+) -> None:
+    want = EBClassifier().fit(np.load(studies[2].file), y)
+    X = studies[2].counted(tmp_path, chunks)
+    assert_same_fit(EBClassifier().fit(X, y), want)
+    assert reads(tmp_path, X) == {2}
+
+
 @pytest.mark.usefixtures("one_thread")
 @pytest.mark.parametrize(
     ("n_factors", "chunks", "expected", "alone"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -79,9 +79,8 @@ class DaskData(Matrix):
                 "array to fit"
             )
         grid, part = Grid.of(self.X), delayed(_block_moments, pure=False)
-        by_row = [
-            delayed(labels.part(slice(a, b))) for a, b in pairwise(grid.row_edges)
-        ]
+        here = replace(labels, first=0)  # errors count the rows of this array
+        by_row = [delayed(here.part(slice(a, b))) for a, b in pairwise(grid.row_edges)]
         columns = [
             tree(
                 merge_all,
