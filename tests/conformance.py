@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ebda.data import Data, Samples
-from ebda.data.samples import choose_rows
+from ebda.data import Data, Labels, RowSamples, Samples
 from ebda.moments.classwise import ClassMoments
 
 N_CLASSES = 3
@@ -67,6 +66,12 @@ def random_rows(rng: np.random.Generator) -> Rows:
     return Rows(X, codes.astype(np.intp), weight, np.arange(n))
 
 
+def kept_rows(rows: Rows) -> Rows:
+    """The samples that are kept of these, where they are an array in memory."""
+    kept = RowSamples.of(rows.X, rows.codes, rows.weight).kept()
+    return Rows(rows.X[kept.rows], kept.codes, kept.weight, kept.number)
+
+
 def close(got: Any, want: Any) -> None:
     assert np.shape(got) == np.shape(want)
     np.testing.assert_allclose(got, want, rtol=1e-10, atol=1e-9)
@@ -101,26 +106,29 @@ def check_data(
     close(np.asarray(data.scores(coef, intercept)), X @ coef.T + intercept)
     weight = None if rng.random() < 0.3 else rows.weight
     expected = replace(rows, weight=np.ones(len(X))) if weight is None else rows
+    labels = Labels(codes, N_CLASSES, weight)
     with data.job_context():
-        moments, nothing = data.summarise(codes, N_CLASSES, weight, keep=False)
-        again, samples = data.summarise(codes, N_CLASSES, weight, keep=True)
+        moments, nothing = data.summarise(labels, keep=False)
+        again, samples = data.summarise(labels, keep=True)
     assert nothing is None
     assert samples is not None
     same_moments(moments, expected.moments())
     same_moments(again, expected.moments())
-    kept = expected.take(choose_rows(codes, weight)[0])
+    kept = kept_rows(expected)
     check_sums(samples, kept, rng)
     check_parts(samples, kept, rng)
     check_copies(samples, kept, can_copy)
     if can_copy:
-        _, later = data.summarise(codes, N_CLASSES, rows.weight, keep=True, first=1000)
+        _, later = data.summarise(
+            replace(labels, weight=rows.weight, first=1000), keep=True
+        )
         assert later is not None
-        chosen, *_, number = choose_rows(codes, rows.weight, first=1000)
-        np.testing.assert_array_equal(later.number, number)
-        close(later.scores(coef), X[chosen] @ coef.T)
+        of_all = kept_rows(rows)
+        np.testing.assert_array_equal(later.number, of_all.number + 1000)
+        close(later.scores(coef), of_all.X @ coef.T)
     else:
         with pytest.raises(ValueError, match="partial_fit cannot keep the samples"):
-            data.summarise(codes, N_CLASSES, None, keep=True, first=1000)
+            data.summarise(replace(labels, first=1000), keep=True)
 
 
 def check_parts(samples: Samples, rows: Rows, rng: np.random.Generator) -> None:

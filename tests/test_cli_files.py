@@ -12,8 +12,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from ebda.cli import main
 from commands import ebda, no_more_than
+from ebda.cli import main
 
 # What each command writes, the option that names it, and how its content begins.
 OUTPUTS = {

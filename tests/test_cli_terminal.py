@@ -13,11 +13,11 @@ import numpy as np
 import polars as pl
 import pytest
 
+from commands import ebda
 from ebda.cli import main
 from ebda.cli.output import WRITERS
 from ebda.cli.terminal import say
 from ebda.inputs import read
-from commands import ebda
 
 QUICK = ["--covariance", "diagonal", "--shrinkage", "mean", "--cv", "2"]
 ESCAPES = "\x1b[2J\r\b\x9b31m\u202e"

@@ -16,9 +16,8 @@ from distributed import Client, LocalCluster
 
 from ebda import EBClassifier
 from ebda.baselines import IndependenceRule
-from ebda.data import as_data
+from ebda.data import Labels, as_data
 from ebda.data.dask import running
-from ebda.estimators import classifier
 from ebda.sizes import override, sizes
 
 # More values than stay on the workers whatever memory there is.
@@ -114,6 +113,19 @@ def test_what_fits_is_read_once(
     assert reads(tmp_path, X) == {1}
 
 
+@pytest.mark.slow
+@override(kept_samples=N // 2, kept_per_class=8)
+@pytest.mark.usefixtures("one_thread")
+@pytest.mark.parametrize("chunks", [WIDE, TALL, BOTH])
+def test_of_many_samples_those_that_fit_are_read_again(
+    chunks: Chunks, y: Any, studies: Any, tmp_path: Path
+) -> None:
+    want = EBClassifier().fit(np.load(studies[2].file), y)
+    X = studies[2].counted(tmp_path, chunks)
+    assert_same_fit(EBClassifier().fit(X, y), want)
+    assert reads(tmp_path, X) == {2}
+
+
 @pytest.mark.usefixtures("one_thread")
 @pytest.mark.parametrize(
     ("n_factors", "chunks", "expected", "alone"),
@@ -152,7 +164,7 @@ def test_each_sum_reads_once(
     X = studies[0].counted(tmp_path, chunks)
     data = as_data(X)
     assert data is not None
-    moments, kept = data.summarise(y, 2, None, keep=True)
+    moments, kept = data.summarise(Labels(y, 2), keep=True)
     assert kept is not None
     assert reads(tmp_path, X) == {1}
     scale = np.ones(P)
@@ -200,5 +212,5 @@ def test_reads_of_workers(y: Any, studies: Any, tmp_path: Path) -> None:
 
 
 def test_what_rules_are_compared_on_always_stays_on_the_workers() -> None:
-    assert sizes.persisted_features == classifier.LEAST_COMPARED
-    assert sizes.persisted_values == classifier._COMPARED_VALUES
+    assert sizes.persisted_features == sizes.least_compared
+    assert sizes.persisted_values == sizes.compared_values

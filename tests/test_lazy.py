@@ -25,7 +25,7 @@ from scipy import sparse
 
 from ebda import EBClassifier
 from ebda.baselines import GreenshteinPark, IndependenceRule
-from ebda.data import OPENERS, InMemory, Opener, RowSamples, as_data
+from ebda.data import OPENERS, InMemory, Labels, Opener, RowSamples, as_data
 from ebda.data.disk import Block, open_parquet
 from ebda.data.disk.kept import StripFile
 from ebda.data.disk.passes import BlockedData, prefetched
@@ -252,9 +252,10 @@ def test_chunks_and_blocks_do_not_matter(
     stored = as_hdf5(X, tmp_path_factory.mktemp("chunks"), chunks)
     # A block of a few bytes would be a file access for each number.
     limit = max(limit, 8 * chunks[0] * chunks[1] // 3, 3000)
+    labels = Labels(codes, 2, weight)
     with override(block_bytes=limit, block_rows=enough):
-        got = BlockedData(ChunkedArray(stored)).summarise(codes, 2, weight, keep=True)
-    want = InMemory(X).summarise(codes, 2, weight, keep=True)
+        got = BlockedData(ChunkedArray(stored)).summarise(labels, keep=True)
+    want = InMemory(X).summarise(labels, keep=True)
     for field in ("counts", "means", "centred_squares"):
         np.testing.assert_allclose(
             getattr(got[0], field), getattr(want[0], field), rtol=1e-11, atol=1e-11
@@ -335,8 +336,8 @@ def test_of_many_rows_the_same_are_kept(tmp_path: Path) -> None:
     X, y = with_factors(2, n=1500, p=30)
     stored = as_zarr(X, tmp_path, (100, 30))
     codes = (y == "mild").astype(int)
-    _, got = BlockedData(ChunkedArray(stored)).summarise(codes, 2, None, keep=True)
-    want = RowSamples.of(X, codes, None)
+    _, got = BlockedData(ChunkedArray(stored)).summarise(Labels(codes, 2), keep=True)
+    want = RowSamples.of(X, codes, None).kept()
     assert got is not None
     assert isinstance(got.X, StripFile)
     np.testing.assert_array_equal(got.number, want.number)

@@ -14,13 +14,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from commands import ebda, living, no_more_than, seconds_until
 from ebda.cli import main
 from ebda.cli.progress import steps
 from ebda.paper.repetition import repeat
 from ebda.paper.runner import plan, read_runs
 from ebda.paper.studies import EXTRA, TABLES, methods_of, published
 from ebda.paper.summary import Cell, summarise, to_csv, to_markdown
-from commands import ebda, living, no_more_than, seconds_until
 
 FAST = ["--methods", "Oracle", "FAIR", "--jobs", "1"]
 RESULTS = ("results.csv", "reproduction.md", "figure1.svg")

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from ebda.data import RowSamples
+from ebda.kernels.hashing import column_keys, hash_rows
 from ebda.moments.classwise import class_moments
 from ebda.sizes import override, sizes
 
@@ -120,7 +121,7 @@ def stream(
     edges = [0, *sorted(cuts), len(codes)]
     kept: RowSamples | None = None
     for a, b in pairwise(edges):
-        batch = RowSamples.of(X[a:b], codes[a:b], weight[a:b], a)
+        batch = RowSamples.of(X[a:b], codes[a:b], weight[a:b], a).kept()
         kept = batch.copy() if kept is None else kept.append(batch)
     assert kept is not None
     return kept
@@ -137,7 +138,7 @@ def test_batches_keep_the_rows_of_one_call(
     # The row's number is its value.
     X = laid_out(np.arange(n, dtype=float)[:, None] + [[0.0, 0.5]], layout, Path())
     codes, weight = np.arange(n) % 3, (np.arange(n) % 5).astype(float)
-    want = RowSamples.of(X, codes, weight)
+    want = RowSamples.of(X, codes, weight).kept()
     got = stream(X, codes, weight, [cut for cut in cuts if cut <= n])
     assert len(got) == len(want) == min(np.count_nonzero(weight), sizes.kept_samples)
     for field in ("codes", "weight", "number"):
@@ -164,7 +165,8 @@ def test_batches_may_come_in_different_layouts(first: str, second: str) -> None:
 
 def test_thinning_is_even_over_the_stream() -> None:
     n = 50 * sizes.kept_samples
-    samples = RowSamples.of(np.empty((n, 0)), np.zeros(n, dtype=int), None)
+    X = np.arange(n)[:, None]
+    samples = RowSamples.of(X, np.zeros(n, dtype=int), None).kept()
     assert len(samples) == sizes.kept_samples
     assert (np.diff(samples.rows) > 0).all()
     for parts in (16, 2):  # as even by place, and by odd and even, as chance
@@ -177,7 +179,7 @@ def test_thinning_is_even_over_the_stream() -> None:
 @override(kept_samples=40, kept_per_class=5)
 def test_some_samples_of_each_class_are_kept() -> None:
     codes = np.repeat([0, 1, 2], [500, 9, 3])
-    kept = RowSamples.of(np.empty((512, 0)), codes, None)
+    kept = RowSamples.of(np.arange(512)[:, None], codes, None).kept()
     counts = np.bincount(kept.codes)
     assert counts[0] >= 30
     assert counts[1] >= 5
@@ -188,7 +190,7 @@ def test_some_samples_of_each_class_are_kept() -> None:
 
 def test_few_samples_are_all_kept() -> None:
     n = sizes.kept_samples
-    samples = RowSamples.of(np.empty((n, 0)), np.zeros(n, dtype=int), None, first=10)
+    samples = RowSamples.of(np.empty((n, 0)), np.zeros(n, dtype=int), None, 10).kept()
     np.testing.assert_array_equal(samples.rows, np.arange(n))
     np.testing.assert_array_equal(samples.number, np.arange(n) + 10)
 
@@ -219,3 +221,91 @@ def test_no_features_and_no_samples_have_no_tiles() -> None:
     nobody = RowSamples.of(np.ones((3, 2)), np.zeros(3, dtype=int), np.zeros(3))
     assert len(nobody) == 0
     np.testing.assert_array_equal(nobody.moments(1).counts, [0.0])
+
+
+# Of many samples the same are kept, wherever they stand
+
+
+def contents(samples: RowSamples) -> np.ndarray:
+    """Rows, classes and weights of samples, in an order that says nothing."""
+    tiles = [tile for _, tile in samples.tiles()]
+    table = np.column_stack([samples.codes, samples.weight, *tiles])
+    return table[np.lexsort(table.T)]
+
+
+@override(kept_samples=50, kept_per_class=8)
+@given(seed=st.integers(0, 2**32 - 1), layout=st.sampled_from(LAYOUTS[:-1]))
+def test_the_place_of_a_sample_does_not_matter(seed: int, layout: str) -> None:
+    rng = np.random.default_rng(seed)
+    X, codes = sample(200, int(rng.integers(1, 9)))
+    codes = np.where(rng.random(200) < 0.9, codes, 3)
+    weight = rng.integers(0, 4, 200) / 2
+    order = rng.permutation(200)
+    want = contents(RowSamples.of(X, codes, weight).kept())
+    permuted = laid_out(X[order], layout, Path())
+    got = RowSamples.of(permuted, codes[order], weight[order]).kept()
+    np.testing.assert_array_equal(contents(got), want)
+    assert len({tuple(row) for row in np.delete(want, 1, axis=1)}) == len(want)
+
+
+@override(kept_samples=50, kept_per_class=8)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_a_weight_is_a_number_of_equal_samples(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    X, codes = sample(90, 3)
+    times = rng.integers(0, 4, 90)
+    repeated = np.repeat(np.arange(90), times)
+    want = RowSamples.of(X[repeated], codes[repeated], None).kept()
+    got = RowSamples.of(X, codes, times.astype(float)).kept()
+    if not got.are_too_many and len(repeated) > 50:
+        np.testing.assert_array_equal(
+            contents(got.thinned(hashes(got))), contents(want)
+        )
+
+
+def hashes(samples: RowSamples) -> np.ndarray:
+    return samples.hashes(column_keys(samples.X.shape[1]))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("elements", [1, 40, 1 << 19])
+def test_a_hash_belongs_to_the_values(
+    layout: str, elements: int, tmp_path: Path
+) -> None:
+    X, codes = sample(30, 11)
+    X[3], X[4, X[4] == 0] = X[7], -0.0
+    want = hashes(RowSamples.of(X, codes, None))
+    assert want[3] == want[7]
+    assert len(np.unique(want)) == 29
+    with override(tile_elements=elements, sparse_elements=elements):
+        stored = RowSamples.of(laid_out(X, layout, tmp_path), codes, None)
+        np.testing.assert_array_equal(hashes(stored), want)
+    # Those of parts of a row add up to that of the row.
+    keys = column_keys(11)
+    parts = hash_rows(X[:, :4], keys[:4]) + hash_rows(X[:, 4:], keys[4:])
+    np.testing.assert_array_equal(parts, want)
+
+
+def test_values_stored_in_parts_have_the_hash_of_their_sum() -> None:
+    parts = sparse.csr_array(([1.0, 2.0, 3.0], [1, 1, 0], [0, 2, 3]), shape=(2, 2))
+    want = hash_rows(np.array([[0.0, 3.0], [3.0, 0.0]]), column_keys(2))
+    for stored in (parts, parts.tocsc()):
+        np.testing.assert_array_equal(hash_rows(stored, column_keys(2)), want)
+
+
+@override(compiled_elements=1)
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_the_compiled_loop_has_the_same_hashes(kind: type) -> None:
+    X = np.random.default_rng(0).normal(size=(9, 2500)).astype(kind)
+    X[2] = -0.0
+    keys = column_keys(2500)
+    np.testing.assert_array_equal(
+        hash_rows(X, keys), hash_rows(sparse.csr_array(X), keys)
+    )
+
+
+def test_hashes_of_different_samples_differ() -> None:
+    """Also where the values are few: all rows of 16 zeros and ones."""
+    X = (np.arange(1 << 16)[:, None] >> np.arange(16)) & 1
+    assert len(np.unique(hash_rows(X, column_keys(16)))) == 1 << 16
+    assert len(np.unique(hash_rows(np.eye(3000), column_keys(3000)))) == 3000

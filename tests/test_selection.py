@@ -531,7 +531,7 @@ def test_of_many_samples_a_stream_keeps_those_of_one_fit() -> None:
     X, y = factor_data((70, 50))
     weight = np.where(np.arange(120) % 7 == 0, 0.0, 1.0)
     for w in (None, weight):
-        kept = samples_of(X, y, w)
+        kept = samples_of(X, y, w).kept()
         assert len(kept) == 40
         stream = EBClassifier()
         for part in np.split(np.arange(120), [5, 60, 61]):

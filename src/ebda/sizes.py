@@ -60,8 +60,9 @@ class Sizes:
         Values above which a Dirichlet process is first searched for in wider groups,
         and fitted with a looser default tolerance.
     kept_samples : int
-        Samples that are kept for factors and folds. This many show the common factors
-        as well as ten times as many would, and the Gram matrix stays small.
+        Samples that are kept for factors and folds: those whose values have the lowest
+        hash (:mod:`ebda.data.samples`). This many show the common factors as well as
+        ten times as many would, and the Gram matrix stays small.
     kept_per_class : int
         Samples that are kept of each class at least, if there are so many.
     persisted_features, persisted_values : int

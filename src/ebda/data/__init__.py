@@ -8,7 +8,7 @@ one for arrays.
 from ebda.data.finite import NonFiniteError
 from ebda.data.memory import InMemory
 from ebda.data.opening import OPENERS, Opener, as_data
-from ebda.data.protocols import Data, Samples
+from ebda.data.protocols import Data, Labels, Samples
 from ebda.data.samples import RowSamples
 from ebda.kernels.residuals import NeighbourSums
 
@@ -16,6 +16,7 @@ __all__ = [
     "OPENERS",
     "Data",
     "InMemory",
+    "Labels",
     "NeighbourSums",
     "NonFiniteError",
     "Opener",

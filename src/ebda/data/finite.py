@@ -1,4 +1,4 @@
-"""NaN and infinity, reported by row and column where they are found."""
+"""NaN, infinity and masked values, reported where they are found."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from ebda.listing import counted
 from ebda.typing import FloatArray
 
 
@@ -63,3 +64,32 @@ def check_block(result: FloatArray, values: Any, top: int, left: int) -> None:
     columns = (np.unique(column) + left).tolist()
     kind = "NaN" if np.isnan(bad[first]) else "infinity"
     raise NonFiniteError(columns, int(row[first]) + top, kind)
+
+
+def refuse_masked(**given: Any) -> None:
+    """Raise an error if any values of an array are masked.
+
+    NumPy drops the mask when it makes a plain array, and what lies below it would be
+    taken for data.
+
+    Parameters
+    ----------
+    **given
+        Values by what they are called.
+
+    >>> refuse_masked(y=np.ma.array([1, 0, 1], mask=[False, True, False]))
+    Traceback (most recent call last):
+    ValueError: y has 1 masked value, the first at position 1; impute or remove these
+    """
+    for name, values in given.items():
+        parts = values if isinstance(values, list | tuple) else [values]
+        if any(map(np.ma.is_masked, parts)):
+            array = np.ma.stack(parts) if parts is values else values
+            mask = np.atleast_1d(np.ma.getmaskarray(array))
+            axes = ("row", "column") if mask.ndim == 2 else ("position",)
+            first = zip(axes, np.argwhere(mask)[0], strict=False)
+            raise ValueError(
+                f"{name} has {counted(int(mask.sum()), 'masked value')}, the first at "
+                f"{', '.join(f'{axis} {i}' for axis, i in first)}; impute or remove "
+                "these"
+            )

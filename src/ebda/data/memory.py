@@ -6,18 +6,16 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
-from ebda.data.protocols import Samples
+from ebda.data.matrix import Matrix
+from ebda.data.protocols import Labels, Samples
 from ebda.data.samples import RowSamples
 from ebda.kernels.scores import scores
-from ebda.moments.classwise import ClassMoments, class_moments
-from ebda.typing import FloatArray, IntArray
+from ebda.moments.classwise import ClassMoments
+from ebda.typing import FloatArray
 
 
 @dataclass(frozen=True, eq=False)
-class InMemory:
+class InMemory(Matrix):
     """An array in memory (:class:`ebda.data.Data`).
 
     Parameters
@@ -28,28 +26,14 @@ class InMemory:
         Names of the features.
     """
 
-    X: Any
-    names: npt.NDArray[Any] | None = None
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return int(self.X.shape[0]), int(self.X.shape[1])
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        dtype: np.dtype[Any] = self.X.dtype
-        return dtype
-
     def summarise(
-        self,
-        codes: IntArray,
-        n_classes: int,
-        weight: FloatArray | None,
-        keep: bool,
-        first: int = 0,
+        self, labels: Labels, keep: bool
     ) -> tuple[ClassMoments, Samples | None]:
-        moments = class_moments(self.X, codes, n_classes, weight)
-        return moments, RowSamples.of(self.X, codes, weight, first) if keep else None
+        moments = labels.moments_of(self.X)
+        if not keep:
+            return moments, None
+        samples = RowSamples.of(self.X, labels.codes, labels.weight, labels.first)
+        return moments, samples.kept()
 
     def scores(self, coef: FloatArray, intercept: FloatArray) -> FloatArray:
         return scores(self.X, coef, intercept)

@@ -8,13 +8,14 @@ protocols, and ``tests/conformance.py`` proves it for each of them.
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from ebda.kernels.residuals import NeighbourSums
-from ebda.moments.classwise import ClassMoments
+from ebda.moments.classwise import ClassMoments, class_moments
 from ebda.typing import FloatArray, IntArray
 
 
@@ -131,6 +132,39 @@ class Samples(Protocol):
         """``X @ coef.T``, one row per sample."""
 
 
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """The classes of all samples, and how often each sample counts.
+
+    Parameters
+    ----------
+    codes : ndarray of int of shape (n_samples,)
+        Class of each sample.
+    n_classes : int
+        Number of classes.
+    weight : ndarray of shape (n_samples,), optional
+        Frequency weights.
+    first : int
+        Position of the first sample in the stream of all samples.
+    """
+
+    codes: IntArray
+    n_classes: int
+    weight: FloatArray | None = None
+    first: int = 0
+
+    def part(self, rows: slice) -> Labels:
+        """Those of a run of samples."""
+        weight = None if self.weight is None else self.weight[rows]
+        return replace(
+            self, codes=self.codes[rows], weight=weight, first=self.first + rows.start
+        )
+
+    def moments_of(self, X: Any) -> ClassMoments:
+        """Class moments of these samples, or of some of their features."""
+        return class_moments(X, self.codes, self.n_classes, self.weight)
+
+
 class Data(Protocol):
     """All samples, in rows."""
 
@@ -147,28 +181,17 @@ class Data(Protocol):
         """Names of the features, where they have any."""
 
     def summarise(
-        self,
-        codes: IntArray,
-        n_classes: int,
-        weight: FloatArray | None,
-        keep: bool,
-        first: int = 0,
+        self, labels: Labels, keep: bool
     ) -> tuple[ClassMoments, Samples | None]:
         """Class moments; and samples for a second look, if any are to be kept.
 
         Parameters
         ----------
-        codes : ndarray of int of shape (n_samples,)
-            Class of each sample.
-        n_classes : int
-            Number of classes.
-        weight : ndarray of shape (n_samples,), optional
-            Frequency weights.
+        labels : Labels
+            Classes and weights of the samples.
         keep : bool
             Whether samples are needed: those of
-            :func:`~ebda.data.samples.choose_rows`.
-        first : int
-            Position of the first row in the stream of all samples.
+            :func:`~ebda.data.samples.choose`.
         """
 
     def scores(self, coef: FloatArray, intercept: FloatArray) -> Any:

@@ -3,8 +3,8 @@
 The moments are summed in one pass over all samples, which is all that the independence
 rule needs. The correlation within the classes and cross-validation need samples a
 second time, but not all of them: `sizes.kept_samples` rows are kept. A hash of its
-position in the stream decides whether a row is among them, so that a stream of batches
-keeps the same rows as a single fit.
+values decides whether a row is among them, and not its place: the same samples in
+another order, in batches, or with weights in place of repetitions keep the same rows.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from ebda.data.pages import is_mapped, release
-from ebda.kernels.hashing import hash_integers
+from ebda.kernels.hashing import Hashes, column_keys, hash_integers, hash_rows
 from ebda.kernels.residuals import (
     NeighbourSums,
     neighbour_sums,
@@ -33,40 +33,59 @@ from ebda.sizes import sizes
 from ebda.typing import FloatArray, IntArray
 
 
-def choose_rows(
+def rows_that_count(
     codes: IntArray, weight: FloatArray | None, first: int = 0
 ) -> tuple[IntArray, IntArray, FloatArray, IntArray]:
-    """Rows to keep, their classes, their weights, and their positions in the stream.
+    """Rows of positive weight, their classes, their weights, and their numbers.
 
     Parameters
     ----------
     codes : ndarray of int of shape (n_samples,)
         Class of each row.
     weight : ndarray of shape (n_samples,), optional
-        Frequency weights; rows of weight zero are not kept.
+        Frequency weights.
     first : int
         Position of the first row in the stream of all samples.
     """
     w = np.ones(len(codes)) if weight is None else weight
     rows = np.flatnonzero(w > 0)
-    rows = rows[_thinned(rows + first, codes[rows])]
     return rows, codes[rows], w[rows], rows + first
 
 
-def _thinned(number: IntArray, codes: IntArray) -> IntArray:
-    """Indices of the samples to keep: those whose position has the lowest hash.
+def choose(
+    hashes: Hashes, codes: IntArray, weight: FloatArray
+) -> tuple[IntArray, FloatArray]:
+    """Samples to keep, in their order, and their weights: those of lowest hash.
 
-    `sizes.kept_samples` of all classes together, and `sizes.kept_per_class` of each, so
-    that a rare class is not lost. A stream keeps what one call on all of it would keep.
+    Equal samples become one, with the sum of their weights: to a sample of weight 2
+    happens what happens to two equal samples. There are `sizes.kept_samples` of all
+    classes together, and `sizes.kept_per_class` of each, so that a rare class is not
+    lost. A stream keeps what one call on all of it would keep.
+
+    Parameters
+    ----------
+    hashes : ndarray of uint64 of shape (n_samples,)
+        Equal for equal samples.
+    codes : ndarray of int of shape (n_samples,)
+        Their classes.
+    weight : ndarray of shape (n_samples,)
+        Their frequency weights.
+
+    >>> from ebda.sizes import override
+    >>> with override(kept_samples=2, kept_per_class=1):
+    ...     choose(np.array([3, 1, 2, 1], np.uint64), np.zeros(4, int), np.ones(4))
+    (array([1, 2]), array([2., 1.]))
     """
-    if len(number) <= sizes.kept_samples:
-        return np.arange(len(number))
-    order = np.argsort(hash_integers(number), kind="stable")
-    kept = np.zeros(len(number), dtype=bool)
-    kept[order[: sizes.kept_samples]] = True
-    for k in np.unique(codes):
-        kept[order[codes[order] == k][: sizes.kept_per_class]] = True
-    return np.flatnonzero(kept)
+    order = np.lexsort((codes, hashes))
+    key = np.stack([hashes[order], codes[order].astype(np.uint64)])
+    starts = np.flatnonzero(np.append(True, (key[:, 1:] != key[:, :-1]).any(axis=0)))
+    first, (hashes, own) = order[starts], key[:, starts]
+    total = np.add.reduceat(weight[order], starts)
+    kept = hashes <= hashes[: sizes.kept_samples][-1]
+    for k in np.unique(own):
+        kept[np.flatnonzero(own == k)[: sizes.kept_per_class]] = True
+    chosen = np.flatnonzero(kept)[np.argsort(first[kept])]
+    return first[chosen], total[chosen]
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,6 +124,17 @@ class ChosenRows(ABC):
     def moments(self, n_classes: int) -> ClassMoments:
         return self.moments_by(np.zeros(len(self), dtype=np.intp), 1, n_classes)[0]
 
+    @property
+    def are_too_many(self) -> bool:
+        """Whether there are more than are kept."""
+        return len(self) > sizes.kept_samples
+
+    def thinned(self, hashes: Hashes) -> Self:
+        """Those that :func:`choose` chooses by these hashes of their values."""
+        # The sums of the kernel are mixed once more, so that any of them may be lowest.
+        chosen, weight = choose(hash_integers(hashes), self.codes, self.weight)
+        return replace(self.take(chosen), weight=weight)
+
     @abstractmethod
     def moments_by(
         self, group: IntArray, n_groups: int, n_classes: int
@@ -127,8 +157,14 @@ class RowSamples(ChosenRows):
     def of(
         cls, X: Any, codes: IntArray, weight: FloatArray | None, first: int = 0
     ) -> Self:
-        """The rows of X that :func:`choose_rows` chooses."""
-        return cls(*choose_rows(codes, weight, first), X)
+        """All rows of X but those of weight zero (:func:`rows_that_count`)."""
+        return cls(*rows_that_count(codes, weight, first), X)
+
+    def kept(self) -> Self:
+        """Those of these samples that are kept."""
+        if not self.are_too_many:
+            return self
+        return self.thinned(self.hashes(column_keys(self.X.shape[1])))
 
     def moved_to(self, X: Any) -> Self:
         """The same samples in an array that has these rows only."""
@@ -155,11 +191,12 @@ class RowSamples(ChosenRows):
             rows = sparse.vstack([sparse.csr_array(part) for part in parts])
         else:
             rows = np.concatenate(parts)
-        number = np.concatenate([self.number, other.number])
-        codes = np.concatenate([self.codes, other.codes])
-        weight = np.concatenate([self.weight, other.weight])
-        both = type(self)(np.arange(len(number)), codes, weight, number, rows)
-        return both.take(_thinned(number, codes)).copy()
+        codes, weight, number = (
+            np.concatenate([getattr(samples, name) for samples in (self, other)])
+            for name in ("codes", "weight", "number")
+        )
+        both = type(self)(np.arange(len(codes)), codes, weight, number, rows)
+        return both.kept().copy()
 
     @property
     def _in_memory(self) -> bool:
@@ -205,6 +242,21 @@ class RowSamples(ChosenRows):
             if weighted:
                 tile *= root
             yield cols, tile
+
+    def hashes(self, keys: Hashes) -> Hashes:
+        """Hashes of the values of each sample (:func:`ebda.kernels.hashing.hash_rows`).
+
+        Parameters
+        ----------
+        keys : ndarray of uint64 of shape (n_features,)
+            Those of the columns.
+        """
+        if self._in_memory:
+            return hash_rows(self.X, keys)[self.rows]
+        total = np.zeros(len(self), dtype=np.uint64)
+        for cols, tile in self._stored_tiles():
+            total += hash_rows(tile, keys[cols])
+        return total
 
     def fingerprint(self, means: FloatArray, scale: FloatArray) -> FloatArray:
         total = np.zeros(len(self))

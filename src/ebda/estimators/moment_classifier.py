@@ -20,7 +20,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from ebda.covariance import Diagonal
-from ebda.data import Data, InMemory, Samples
+from ebda.data import Data, InMemory, Labels, Samples
 from ebda.estimators import validation
 from ebda.estimators.linear_classifier import (
     CLASS_PRIOR,
@@ -271,11 +271,10 @@ class MomentClassifier(LinearClassifier):
     ) -> tuple[ClassMoments, Samples | None]:
         """The one pass over the data: moments, and samples where they are needed."""
         finished, data, keep = self._timer(), training.data, self._needs_samples()
-        n_classes = len(training.classes)
+        n_classes, weight = len(training.classes), training.weight
+        labels = Labels(training.codes, n_classes, weight, seen)
         with validation.naming(self._names()):
-            found = data.summarise(
-                training.codes, n_classes, training.weight, keep, seen
-            )
+            found = data.summarise(labels, keep)
             X = data.X if isinstance(data, InMemory) else None
             validation.check_finite_moments(found[0], X, self._names())
         finished(f"moments of {data.shape[0]} x {data.shape[1]}")

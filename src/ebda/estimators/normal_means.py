@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ebda.priors import make_prior
 from ebda.priors.base import check_values
-from ebda.priors.posterior import Posterior, Prior
+from ebda.priors.posterior import Posterior, Prior, as_values
 from ebda.storage.fields import LIKELIHOOD
 from ebda.storage.objects import Nested, Schema, register
 from ebda.typing import FloatArray
@@ -80,7 +80,7 @@ class NormalMeans(BaseEstimator):
             Their standard errors, one for all or one for each; by default 1, which
             suits z-scores.
         """
-        values = np.asarray(x, dtype=np.float64)
+        values = as_values(x)
         if values.ndim != 1:
             raise ValueError(
                 f"x must be a vector of estimates, got shape {values.shape}; "

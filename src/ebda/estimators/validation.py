@@ -14,6 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
 from ebda.data import Data, InMemory, NonFiniteError
+from ebda.data.finite import refuse_masked
 from ebda.kernels.extremes import SMALLEST_SQUARE, squares_are_sound
 from ebda.listing import listed
 from ebda.moments import ClassMoments
@@ -40,6 +41,7 @@ def _is_missing(label: Any) -> bool:
 
 def check_labels_present(y: Any) -> None:
     """Refuse missing labels with their row, before a conversion hides them."""
+    refuse_masked(y=y)
     labels = np.asarray(y)
     if labels.dtype.kind in "iubSU":
         return
@@ -108,8 +110,13 @@ def two_classes(classes: npt.NDArray[Any]) -> None:
 
 
 def check_feature_names(X: Any) -> None:
-    """Refuse a table with two columns of one name: features are found by name."""
-    columns = getattr(X, "columns", None)
+    """Refuse a table with two columns of one name: features are found by name.
+
+    And masked values, before a conversion hides them.
+    """
+    refuse_masked(X=X)
+    # The `columns` of Arrow are their values.
+    columns = getattr(X, "column_names", getattr(X, "columns", None))
     if columns is not None:
         _refuse_duplicates(columns)
 
@@ -282,6 +289,7 @@ def check_sample_weight(weight: npt.ArrayLike | None, n: int) -> FloatArray | No
     """Frequency weights: one number for each sample, finite and not negative."""
     if weight is None:
         return None
+    refuse_masked(sample_weight=weight)
     w = np.asarray(weight, dtype=np.float64)
     if w.ndim == 0:
         w = np.full(n, float(w))

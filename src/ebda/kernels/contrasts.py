@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from ebda.kernels import compiled, loops
-from ebda.kernels.extremes import as_floats
 from ebda.kernels.rounding import ROUNDING, rounding_variance
 from ebda.kernels.threads import over_blocks
 from ebda.typing import FloatArray, IntArray
@@ -72,7 +71,7 @@ def contrast_z(
             found = loop(
                 means, squares, variance, factor[0, 0], z[0], cols.start, cols.stop
             )
-            largest, least, smallest = as_floats(found)
+            largest, least, smallest = np.array(found).view(np.float64)
             if min(least, smallest / most) > rounding_variance(largest):
                 return None
             return divide(cols)

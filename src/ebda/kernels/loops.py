@@ -68,56 +68,6 @@ def class_sums(
                 squares[k, start + j] = max(square[j] - r * r * n, 0.0)
 
 
-def ends(
-    bits: npt.NDArray[np.int64], left: int, right: int
-) -> tuple[np.int64, np.int64]:
-    """Bits of the smallest and the largest float64; those of NaN are beyond all.
-
-    Bits of negative numbers but for the sign are turned round, and come in order.
-    """
-    low, high, some = _WITHOUT_SIGN, ~_WITHOUT_SIGN, bits[left:right]
-    for j in range(len(some)):
-        ordered = some[j] ^ ((some[j] >> 63) & _WITHOUT_SIGN)
-        low = min(low, ordered)
-        high = max(high, ordered)
-    return (
-        low ^ ((low >> 63) & _WITHOUT_SIGN),
-        high ^ ((high >> 63) & _WITHOUT_SIGN),
-    )
-
-
-def pooled_variance(
-    means: FloatArray,
-    squares: FloatArray,
-    df: float,
-    within: FloatArray,
-    left: int,
-    right: int,
-) -> tuple[np.int64, np.int64]:
-    """Sums of squares over their degrees of freedom.
-
-    Returns the bits of the largest absolute mean and of the smallest variance.
-    """
-    largest, smallest = np.int64(0), _WITHOUT_SIGN
-    for start in range(left, right, _TILE):
-        out = within[start : min(start + _TILE, right)]
-        out[:] = squares[0, start : start + len(out)]
-        for k in range(1, len(squares)):
-            row = squares[k, start : start + len(out)]
-            for j in range(len(out)):
-                out[j] += row[j]
-        for j in range(len(out)):
-            out[j] /= df
-        bits = out.view(np.int64)
-        for j in range(len(bits)):
-            smallest = min(smallest, bits[j])
-        for k in range(len(means)):
-            bits = means[k, start : start + len(out)].view(np.int64)
-            for j in range(len(bits)):
-                largest = max(largest, bits[j] & _WITHOUT_SIGN)
-    return largest, smallest
-
-
 def leading_bits(
     bits: npt.NDArray[np.int64],
     dropped: int,
@@ -139,22 +89,6 @@ def leading_bits(
         counts[place] += 1
         sums[place] += (some[j] >> last) & follow
     return found
-
-
-def shrink(
-    s2: FloatArray,
-    own: float,
-    rest: float,
-    outlier_threshold: float,
-    out: FloatArray,
-    left: int,
-    right: int,
-) -> None:
-    """``own s2 + rest``, except for outliers."""
-    given, shrunken = s2[left:right], out[left:right]
-    for j in range(len(given)):
-        s = given[j]
-        shrunken[j] = s if s > outlier_threshold else s * own + rest
 
 
 def two_class_z(
@@ -266,3 +200,23 @@ def cubics(
             value = cube[place] * t + square[place]
             value = value * t + linear[place]
             values[j] = value * t + constant[place]
+
+
+def hash_rows(
+    X: npt.NDArray[Any], keys: npt.NDArray[np.uint64], left: int, right: int
+) -> npt.NDArray[np.uint64]:
+    """Folded bits of each row times the keys of the columns, modulo 2**64."""
+    total, half = np.zeros(len(X), np.uint64), np.uint64(32)
+    values = np.empty(_TILE)
+    bits = values.view(np.uint64)
+    for i in range(len(X)):
+        for start in range(left, right, _TILE):
+            row = X[i, start : min(start + _TILE, right)]
+            own = keys[start : start + len(row)]
+            for j in range(len(row)):
+                values[j] = row[j] + 0.0  # -0.0 becomes 0.0
+            found = np.uint64(0)
+            for j in range(len(row)):
+                found += (bits[j] ^ (bits[j] >> half)) * own[j]
+            total[i] += found
+    return total

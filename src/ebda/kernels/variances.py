@@ -9,28 +9,13 @@ import numpy.typing as npt
 
 from ebda.kernels import loops
 from ebda.kernels.compiled import for_each_block
-from ebda.kernels.extremes import as_floats, minmax
+from ebda.kernels.extremes import minmax
 from ebda.kernels.rounding import rounding_variance
+from ebda.kernels.threads import over_blocks
 from ebda.typing import FloatArray
 
 # Variances are grouped by 9 bits of the mantissa, and 35 more are added up.
 _DROPPED_BITS, _LAST_BITS = 43, 8
-
-
-def _pooled_variance(
-    means: FloatArray,
-    squares: FloatArray,
-    df: float,
-    within: FloatArray,
-    left: int,
-    right: int,
-) -> tuple[np.int64, np.int64]:
-    part, mean = within[left:right], means[:, left:right]
-    squares[:, left:right].sum(axis=0, out=part)
-    part /= df
-    extremes = np.array([max(mean.max(), -mean.min()), part.min()])
-    largest, smallest = extremes.view(np.int64)
-    return largest, smallest
 
 
 def pooled_variance(
@@ -41,37 +26,15 @@ def pooled_variance(
     Also returns whether some of them may be the rounding error of a constant.
     """
     within = np.empty(means.shape[1])
-    found = for_each_block(
-        _pooled_variance,
-        loops.pooled_variance,
-        len(within),
-        means,
-        squares,
-        df,
-        within,
-    )
-    extremes = [as_floats(bits) for bits in found]
-    suspicious = any(
-        not smallest > rounding_variance(largest) for largest, smallest in extremes
-    )
-    return within, suspicious
 
+    def pool(cols: slice) -> bool:
+        part, mean = within[cols], means[:, cols]
+        squares[:, cols].sum(axis=0, out=part)
+        part /= df
+        largest = max(mean.max(), -mean.min())
+        return not part.min() > rounding_variance(largest)
 
-def _shrink(
-    s2: FloatArray,
-    own: float,
-    rest: float,
-    outlier_threshold: float,
-    out: FloatArray,
-    left: int,
-    right: int,
-) -> None:
-    part, shrunken = s2[left:right], out[left:right]
-    outliers = np.flatnonzero(part > outlier_threshold)
-    kept = part[outliers]
-    np.multiply(part, own, out=shrunken)
-    shrunken += rest
-    shrunken[outliers] = kept
+    return within, any(over_blocks(pool, len(within)))
 
 
 def shrink_variance(
@@ -82,8 +45,16 @@ def shrink_variance(
     out: FloatArray,
 ) -> FloatArray:
     """``own s2 + rest``, except for outliers; `out` may be `s2` itself."""
-    settings = own, rest, outlier_threshold
-    for_each_block(_shrink, loops.shrink, len(s2), s2, *settings, out)
+
+    def shrink(cols: slice) -> None:
+        part, shrunken = s2[cols], out[cols]
+        outliers = np.flatnonzero(part > outlier_threshold)
+        kept = part[outliers]
+        np.multiply(part, own, out=shrunken)
+        shrunken += rest
+        shrunken[outliers] = kept
+
+    over_blocks(shrink, len(s2))
     return out
 
 

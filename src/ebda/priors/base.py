@@ -17,7 +17,13 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
 from ebda.kernels.extremes import minmax
-from ebda.priors.posterior import Prior, all_equal, broadcast_scale, finite_values
+from ebda.priors.posterior import (
+    Prior,
+    all_equal,
+    as_values,
+    broadcast_scale,
+    finite_values,
+)
 from ebda.registry import Entry
 from ebda.storage.fields import Kind
 from ebda.storage.objects import Nested, Schema
@@ -46,6 +52,20 @@ class BasePriorEstimator(BaseEstimator):
     ``prior_``.
     """
 
+    def _check_positive(self, *names: str) -> None:
+        for name in names:
+            value = getattr(self, name)
+            if not (np.isfinite(value) and value > 0):
+                raise ValueError(f"{name} must be positive, got {value!r}")
+
+    def _check_whole(self, **least: int) -> None:
+        for name, smallest in least.items():
+            value = getattr(self, name)
+            if value != int(value) or value < smallest:
+                raise ValueError(
+                    f"{name} must be a whole number >= {smallest}, got {value!r}"
+                )
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.one_d_array = True
@@ -65,9 +85,8 @@ class PriorFamily(Entry):
         What it is, in a few words for people.
     estimator : type
         Class of the estimator.
-    prior, posterior : type, optional
-        Classes of its ``prior_``, and of the posteriors of that. None where the
-        prior is given, not estimated.
+    is_estimated : bool
+        Whether the name alone is enough: the prior follows from the values.
     classifier_settings : mapping, optional
         Parameters for a classifier that is given the prior by name.
     fitted : mapping of str to Kind, optional
@@ -75,15 +94,9 @@ class PriorFamily(Entry):
     """
 
     estimator: type[BasePriorEstimator]
-    prior: type[Any] | None = None
-    posterior: type[Any] | None = None
+    is_estimated: bool = True
     classifier_settings: Mapping[str, Any] = field(default_factory=dict)
     fitted: Mapping[str, Kind] = field(default_factory=dict)
-
-    @property
-    def is_estimated(self) -> bool:
-        """Whether the name alone is enough: the prior follows from the values."""
-        return self.prior is not None
 
     @property
     def parameters(self) -> list[str]:
@@ -126,7 +139,7 @@ def check_values(
     scale : float or array-like
         Noise scale, one for all values or one for each.
     """
-    values = np.asarray(z, dtype=np.float64)
+    values = as_values(z)
     low, high = minmax(values.ravel()) if values.size else (0.0, 0.0)
     if not np.isfinite([low, high]).all():
         finite_values(values)  # the error says where
@@ -150,6 +163,15 @@ def check_values(
     if too_different:
         raise ValueError(f"scales differ by more than a factor of {_FARTHEST:g}")
     return values, scales
+
+
+def sorted_values(
+    z: npt.ArrayLike, scale: npt.ArrayLike
+) -> tuple[FloatArray, FloatArray]:
+    """Checked values and scales, whose order does not change a bit of any result."""
+    values, scales = check_values(z, scale)
+    order = np.lexsort((scales, values))
+    return values[order], scales[order]
 
 
 def divide_by_median_scale(

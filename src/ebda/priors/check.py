@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pickle
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import clone
 
 from ebda.typing import FloatArray
@@ -28,8 +28,18 @@ _BAD_VALUES: list[tuple[list[float], float | list[float], str]] = [
     ([0.0, 1.0], [1.0, 1.0, 1.0], "does not fit"),
 ]
 _SUMMARIES = ("mean", "prob_zero", "sd", "lfsr")
+# Values that a family must be able to handle.
+_AWKWARD_VALUES = {
+    "a single zero": np.zeros(1),
+    "a single value": np.array([1.5]),
+    "equal values": np.full(50, 2.0),
+    "many equal values": np.zeros(1500),
+}
 # Rounding error of probabilities that are compared with each other.
 _ROUNDING = 1e-12
+
+# What must hold, everywhere if it is an array, and what is wrong where it does not.
+Clauses = Iterator[tuple[Any, str]]
 
 
 def check_prior(estimator: Any, monotone: bool = True) -> None:
@@ -66,261 +76,198 @@ the squared error of the values
     rng = np.random.default_rng(0)
     z = _ETA + rng.normal(size=len(_ETA))
     z.flags.writeable = False
-    contract = _Contract(estimator)
-    contract.check_parameters(z)
-    fitted = contract.check_fit(z)
-    contract.check_repeated_fits(fitted, z, rng)
-    contract.check_posterior(fitted.prior_, z)
-    contract.check_shapes(fitted.prior_, z)
-    contract.check_marginal(fitted.prior_, monotone)
-    contract.check_scales(z)
-    contract.check_awkward_values(z)
-    contract.check_bad_values()
+
+    def fit(values: Any, scale: Any = 1.0) -> Any:
+        return clone(estimator).fit(values, scale)
+
+    clauses = chain(
+        _parameters(clone(estimator), z),
+        _values_are_left_alone(fit, z),
+        _repeated_fits(fit, z, rng),
+        _posterior(fit, z),
+        _shapes(fit, z),
+        _marginal(fit, z, monotone),
+        _scales(fit, z),
+        _awkward_values(fit, z),
+        _bad_values(fit),
+    )
+    for holds, message in clauses:
+        if not np.all(holds):
+            raise AssertionError(f"{estimator!r}: {message}")
 
 
-class _Contract:
-    """The clauses of the contract, for one estimator."""
+Fit = Callable[..., Any]
 
-    def __init__(self, estimator: Any) -> None:
-        self.estimator = estimator
 
-    def require(self, condition: Any, message: str) -> None:
-        """Raise an error if something does not hold, or not everywhere."""
-        if not np.all(condition):
-            raise AssertionError(f"{self.estimator!r}: {message}")
+def _parameters(estimator: Any, z: FloatArray) -> Clauses:
+    """`__init__` stores the parameters, and `fit` leaves them alone."""
+    before = estimator.get_params()
+    yield not hasattr(estimator, "prior_"), "there is a prior_ before any fit"
+    yield estimator.fit(z) is estimator, "fit does not return the estimator"
+    after = estimator.get_params()
+    same = [after.get(name) is value for name, value in before.items()]
+    yield all(same) and len(after) == len(before), "fit changes parameters"
+    yield not hasattr(clone(estimator), "prior_"), "a clone of it is fitted"
 
-    def fit(self, z: npt.ArrayLike, scale: npt.ArrayLike = 1.0) -> Any:
-        """A clone of the estimator, fitted."""
-        return clone(self.estimator).fit(z, scale)
 
-    def check_parameters(self, z: FloatArray) -> None:
-        """`__init__` stores the parameters, and `fit` leaves them alone."""
-        estimator = clone(self.estimator)
-        before = estimator.get_params()
-        self.require(
-            not hasattr(estimator, "prior_"), "there is a prior_ before any fit"
-        )
-        fitted = estimator.fit(z)
-        self.require(fitted is estimator, "fit does not return the estimator")
-        after = estimator.get_params()
-        self.require(
-            after.keys() == before.keys()
-            and all(after[name] is before[name] for name in before),
-            "fit changes parameters",
-        )
-        self.require(not hasattr(clone(estimator), "prior_"), "a clone of it is fitted")
+def _values_are_left_alone(fit: Fit, z: FloatArray) -> Clauses:
+    """`fit` sets a prior that is its own, and does not write into the values."""
+    values = z.copy()
+    fitted = fit(values)
+    prior = fitted.prior_
+    for name in ("posterior", "logpdf"):
+        yield callable(getattr(prior, name, None)), f"prior_ has no method {name}"
+    yield values == z, "fit changes the values"
+    before = prior.posterior(z).mean.copy()
+    values[:] = 0.0
+    fitted.fit(z + 1.0)
+    message = "a fitted prior changes when the values do, or with another fit"
+    yield prior.posterior(z).mean == before, message
 
-    def check_fit(self, z: FloatArray) -> Any:
-        """What `fit` sets, and what it must not do to the values. Returns the fit."""
-        values = z.copy()
-        fitted = self.fit(values)
-        for name in ("posterior", "logpdf"):
-            self.require(
-                callable(getattr(fitted.prior_, name, None)),
-                f"prior_ has no method {name}",
+
+def _repeated_fits(fit: Fit, z: FloatArray, rng: np.random.Generator) -> Clauses:
+    """The same values give the same result, in any shape and order."""
+
+    def mean(fitted: Any) -> FloatArray:
+        means: FloatArray = fitted.prior_.posterior(z).mean
+        return means
+
+    fitted, again = fit(z), fit(z)
+    want = mean(fitted)
+    yield mean(again) == want, "another fit to the same values gives another result"
+    message = "fit gives another result when it is called again"
+    yield mean(again.fit(z)) == want, message
+    message = "the result depends on the shape of the values"
+    yield mean(fit(z.reshape(3, -1))) == want, message
+    message = "the result depends on the order of the values"
+    yield np.abs(mean(fit(rng.permutation(z))) - want) < 1e-6, message
+    copy = pickle.loads(pickle.dumps(fitted))
+    yield mean(copy) == want, "pickling changes the result"
+
+
+def _posterior(fit: Fit, z: FloatArray) -> Clauses:
+    """The summaries are possible, and go together."""
+    posterior = fit(z).prior_.posterior(z)
+    mean, prob_zero, sd, lfsr = (getattr(posterior, name) for name in _SUMMARIES)
+    yield (prob_zero >= 0) & (prob_zero <= 1), "prob_zero is not a probability"
+    yield (lfsr >= 0) & (lfsr <= 1), "lfsr is not a probability"
+    yield sd >= 0, "sd is negative"
+    yield lfsr >= prob_zero - _ROUNDING, "lfsr is less than prob_zero"
+    # P(eta <= 0) and P(eta >= 0) sum to 1 + P(eta = 0), and lfsr is the smaller.
+    possible = lfsr <= (1 + prob_zero) / 2 + _ROUNDING
+    yield possible, "lfsr is larger than prob_zero allows"
+    inner_lower, inner_upper = np.inf, -np.inf
+    for level in (0.5, 0.9, 0.99):
+        words = f"interval({level})"
+        lower, upper = posterior.interval(level)
+        yield lower <= upper, f"the ends of {words} are in the wrong order"
+        # Cantelli's inequality: how far a quantile can be from the mean.
+        tail = (1 - level) / 2
+        far, near = np.sqrt((1 - tail) / tail) * sd, np.sqrt(tail / (1 - tail)) * sd
+        room = 1e-9 * (1 + np.abs(mean))
+        possible = (lower >= mean - far - room) & (lower <= mean + near + room)
+        possible &= (upper >= mean - near - room) & (upper <= mean + far + room)
+        message = f"{words} is not that of a distribution with this mean and sd"
+        yield possible, message
+        wider = (lower <= inner_lower) & (upper >= inner_upper)
+        yield wider, f"{words} does not contain one of a lower level"
+        inner_lower, inner_upper = lower, upper
+    for level in (0.0, 1.0):
+        call = partial(posterior.interval, level)
+        yield from _refusal(call, f"interval({level})", "level")
+    error, error_of_z = np.mean((mean - _ETA) ** 2), np.mean((z - _ETA) ** 2)
+    message = "the posterior means have more than half the squared error of the values"
+    yield error < 0.5 * error_of_z, message
+
+
+def _shapes(fit: Fit, z: FloatArray) -> Clauses:
+    """Results have the shape of the values, and do not depend on it."""
+    prior = fit(z).prior_
+    flat = prior.posterior(z)
+    for shape in ((), (30, 50), (5, 300)):
+        values = z.reshape(shape) if shape else z[0]
+        posterior = prior.posterior(values)
+        results = {name: getattr(posterior, name) for name in _SUMMARIES}
+        results["interval(0.9)"], _ = posterior.interval(0.9)
+        results["logpdf"] = prior.logpdf(values)
+        for name, found in results.items():
+            yield (
+                np.shape(found) == shape and np.isfinite(found).all(),
+                f"{name} of values of shape {shape} is not finite and of that "
+                f"shape, but of shape {np.shape(found)}",
             )
-        self.require(values == z, "fit changes the values")
-        before = fitted.prior_.posterior(z).mean.copy()
-        values[:] = 0.0
-        prior = fitted.prior_
-        fitted.fit(z + 1.0)
-        self.require(
-            prior.posterior(z).mean == before,
-            "a fitted prior changes when the values do, or with another fit",
-        )
-        return self.fit(z)
-
-    def check_repeated_fits(
-        self, fitted: Any, z: FloatArray, rng: np.random.Generator
-    ) -> None:
-        """The same values give the same result, in any shape and order."""
-        mean = fitted.prior_.posterior(z).mean
-        again = self.fit(z)
-        self.require(
-            again.prior_.posterior(z).mean == mean,
-            "another fit to the same values gives another result",
-        )
-        self.require(
-            again.fit(z).prior_.posterior(z).mean == mean,
-            "fit gives another result when it is called again",
-        )
-        self.require(
-            self.fit(z.reshape(3, -1)).prior_.posterior(z).mean == mean,
-            "the result depends on the shape of the values",
-        )
-        permuted = self.fit(rng.permutation(z)).prior_.posterior(z).mean
-        self.require(
-            np.abs(permuted - mean) < 1e-6,
-            "the result depends on the order of the values",
-        )
-        copy = pickle.loads(pickle.dumps(fitted))
-        self.require(
-            copy.prior_.posterior(z).mean == mean, "pickling changes the result"
-        )
-
-    def check_posterior(self, prior: Any, z: FloatArray) -> None:
-        """The summaries are possible, and go together."""
-        posterior = prior.posterior(z)
-        mean, prob_zero, sd, lfsr = (getattr(posterior, name) for name in _SUMMARIES)
-        self.require(
-            (prob_zero >= 0) & (prob_zero <= 1), "prob_zero is not a probability"
-        )
-        self.require((lfsr >= 0) & (lfsr <= 1), "lfsr is not a probability")
-        self.require(sd >= 0, "sd is negative")
-        self.require(lfsr >= prob_zero - _ROUNDING, "lfsr is less than prob_zero")
-        # P(eta <= 0) and P(eta >= 0) sum to 1 + P(eta = 0), and lfsr is the smaller.
-        self.require(
-            lfsr <= (1 + prob_zero) / 2 + _ROUNDING,
-            "lfsr is larger than prob_zero allows",
-        )
-        ends: list[tuple[FloatArray, FloatArray]] = []
-        for level in (0.5, 0.9, 0.99):
-            lower, upper = posterior.interval(level)
-            self.require(
-                lower <= upper, f"the ends of interval({level}) are in the wrong order"
-            )
-            # Cantelli's inequality: how far a quantile can be from the mean.
-            tail = (1 - level) / 2
-            far, near = np.sqrt((1 - tail) / tail), np.sqrt(tail / (1 - tail))
-            room = 1e-9 * (1 + np.abs(mean))
-            self.require(
-                (lower >= mean - far * sd - room)
-                & (lower <= mean + near * sd + room)
-                & (upper >= mean - near * sd - room)
-                & (upper <= mean + far * sd + room),
-                f"interval({level}) is not that of a distribution with this mean "
-                "and sd",
-            )
-            if ends:
-                self.require(
-                    (lower <= ends[-1][0]) & (upper >= ends[-1][1]),
-                    f"interval({level}) does not contain one of a lower level",
-                )
-            ends.append((lower, upper))
-        for level in (0.0, 1.0):
-            self._require_error(
-                partial(posterior.interval, level),
-                f"interval({level})",
-                "level",
-            )
-        error = np.mean((mean - _ETA) ** 2)
-        self.require(
-            error < 0.5 * np.mean((z - _ETA) ** 2),
-            "the posterior means have more than half the squared error of the values",
-        )
-
-    def check_shapes(self, prior: Any, z: FloatArray) -> None:
-        """Results have the shape of the values, and do not depend on it."""
-        flat = prior.posterior(z)
-        for shape in ((), (30, 50), (5, 300)):
-            values = z.reshape(shape) if shape else z[0]
-            posterior = prior.posterior(values)
-            results = {name: getattr(posterior, name) for name in _SUMMARIES}
-            results["interval(0.9)"], _ = posterior.interval(0.9)
-            results["logpdf"] = prior.logpdf(values)
-            for name, found in results.items():
-                self.require(
-                    np.shape(found) == shape and np.isfinite(found).all(),
-                    f"{name} of values of shape {shape} is not finite and of that "
-                    f"shape, but of shape {np.shape(found)}",
-                )
-            for name in _SUMMARIES:
-                want = getattr(flat, name)
-                got = np.ravel(results[name])
-                self.require(
-                    np.abs(got - want[: got.size]) <= _ROUNDING * (1 + np.abs(got)),
-                    f"{name} depends on the shape of the values",
-                )
-        empty = prior.posterior([])
-        self.require(
-            empty.mean.shape == (0,), "the posterior of no values is not empty"
-        )
-
-    def check_marginal(self, prior: Any, monotone: bool) -> None:
-        """The marginal density is one, and belongs to the posterior."""
-        # Wide enough for a slab with exponential tails.
-        grid = np.linspace(-150, 150, 60_001)
-        mass = np.exp(prior.logpdf(grid)).sum() * (grid[1] - grid[0])
-        self.require(
-            abs(mass - 1) < 1e-6, f"the density of logpdf integrates to {mass:.6f}"
-        )
-        grid, step = np.linspace(-5, 6, 111), 1e-5
-        slope = (prior.logpdf(grid + step) - prior.logpdf(grid - step)) / (2 * step)
-        mean = prior.posterior(grid).mean
-        off = np.abs(mean - grid - slope)
-        worst = int(np.argmax(off - 1e-7 * np.abs(grid + slope)))
-        self.require(
-            off <= 1e-5 + 1e-7 * np.abs(grid + slope),
-            "posterior and logpdf do not go together: by Tweedie's formula the mean "
-            f"at z = {grid[worst]:.1f} is {grid[worst] + slope[worst]:.6f}, and not "
-            f"{mean[worst]:.6f}",
-        )
-        far = prior.posterior(np.array([-1e6, 1e6]))
-        self.require(
-            np.isfinite([far.mean, far.sd]), "mean or sd is not finite for z = 1e6"
-        )
-        self.require(far.prob_zero == 0, "prob_zero is not 0 for z = 1e6")
-        if monotone:
-            grid = np.linspace(-8, 8, 801)
-            rise = np.diff(prior.posterior(grid).mean)
-            lowest = int(np.argmin(rise))
-            self.require(
-                rise >= -1e-9,
-                f"the posterior mean falls with z near z = {grid[lowest]:.2f}",
-            )
-
-    def check_scales(self, z: FloatArray) -> None:
-        """Each value may have its own noise scale, and all of them another unit."""
-        scale = np.linspace(0.5, 2, len(z))
-        posterior = self.fit(z, scale).prior_.posterior(z, scale)
         for name in _SUMMARIES:
-            self.require(
-                np.isfinite(getattr(posterior, name)),
-                f"{name} is not finite when each value has a scale",
-            )
-        one = self.fit(z).prior_.posterior(z)
-        same = self.fit(z, np.ones(len(z))).prior_.posterior(z, np.ones(len(z)))
-        self.require(
-            np.abs(one.mean - same.mean) < 1e-6,
-            "a scale of 1 for all and for each value give different results",
-        )
+            got = np.ravel(results[name])
+            off = np.abs(got - getattr(flat, name)[: got.size])
+            message = f"{name} depends on the shape of the values"
+            yield off <= _ROUNDING * (1 + np.abs(got)), message
+    is_empty = prior.posterior([]).mean.shape == (0,)
+    yield is_empty, "the posterior of no values is not empty"
 
-    def check_awkward_values(self, z: FloatArray) -> None:
-        """Single and equal values, ties and an outlier."""
-        for words, values in {
-            "a single zero": np.zeros(1),
-            "a single value": np.array([1.5]),
-            "equal values": np.full(50, 2.0),
-            "many equal values": np.zeros(1500),
-            "tied values": np.rint(z),
-            "an outlier": np.append(z, 1e6),
-        }.items():
-            posterior = self.fit(values).prior_.posterior(values)
-            for name in _SUMMARIES:
-                found = getattr(posterior, name)
-                self.require(np.isfinite(found), f"{name} of {words} is not finite")
-            _, first, which = np.unique(values, return_index=True, return_inverse=True)
-            self.require(
-                posterior.mean == posterior.mean[first][which],
-                f"equal values among {words} have different posterior means",
-            )
 
-    def check_bad_values(self) -> None:
-        """`fit` refuses values that it cannot use, and says which."""
-        for values, scale, message in _BAD_VALUES:
-            self._require_error(
-                partial(self.fit, values, scale),
-                f"fit({values}, {scale})",
-                message,
-            )
+def _marginal(fit: Fit, z: FloatArray, monotone: bool) -> Clauses:
+    """The marginal density is one, and belongs to the posterior."""
+    prior = fit(z).prior_
+    # Wide enough for a slab with exponential tails.
+    grid = np.linspace(-150, 150, 60_001)
+    mass = np.exp(prior.logpdf(grid)).sum() * (grid[1] - grid[0])
+    yield abs(mass - 1) < 1e-6, f"the density of logpdf integrates to {mass:.6f}"
+    grid, step = np.linspace(-5, 6, 111), 1e-5
+    slope = (prior.logpdf(grid + step) - prior.logpdf(grid - step)) / (2 * step)
+    mean, tweedie = prior.posterior(grid).mean, grid + slope
+    excess = np.abs(mean - tweedie) - 1e-7 * np.abs(tweedie)
+    worst = int(np.argmax(excess))
+    yield (
+        excess[worst] <= 1e-5,
+        "posterior and logpdf do not go together: by Tweedie's formula the mean at "
+        f"z = {grid[worst]:.1f} is {tweedie[worst]:.6f}, and not {mean[worst]:.6f}",
+    )
+    far = prior.posterior(np.array([-1e6, 1e6]))
+    yield np.isfinite([far.mean, far.sd]), "mean or sd is not finite for z = 1e6"
+    yield far.prob_zero == 0, "prob_zero is not 0 for z = 1e6"
+    grid = np.linspace(-8, 8, 801)
+    rise = np.diff(prior.posterior(grid).mean)
+    message = f"the posterior mean falls with z near z = {grid[np.argmin(rise)]:.2f}"
+    yield not monotone or rise.min() >= -1e-9, message
 
-    def _require_error(self, call: Callable[[], Any], words: str, message: str) -> None:
-        try:
-            call()
-        except ValueError as error:
-            self.require(
-                re.search(message, str(error)),
-                f"the error of {words} does not say {message!r}, but: {error}",
-            )
-            return
-        self.require(False, f"{words} raises no ValueError")
+
+def _scales(fit: Fit, z: FloatArray) -> Clauses:
+    """Each value may have its own noise scale, and all of them another unit."""
+    scale, ones = np.linspace(0.5, 2, len(z)), np.ones(len(z))
+    posterior = fit(z, scale).prior_.posterior(z, scale)
+    for name in _SUMMARIES:
+        message = f"{name} is not finite when each value has a scale"
+        yield np.isfinite(getattr(posterior, name)), message
+    one, same = fit(z).prior_.posterior(z), fit(z, ones).prior_.posterior(z, ones)
+    message = "a scale of 1 for all and for each value give different results"
+    yield np.abs(one.mean - same.mean) < 1e-6, message
+
+
+def _awkward_values(fit: Fit, z: FloatArray) -> Clauses:
+    """Single and equal values, ties and an outlier."""
+    drawn = {"tied values": np.rint(z), "an outlier": np.append(z, 1e6)}
+    for words, values in (_AWKWARD_VALUES | drawn).items():
+        posterior = fit(values).prior_.posterior(values)
+        for name in _SUMMARIES:
+            finite = np.isfinite(getattr(posterior, name))
+            yield finite, f"{name} of {words} is not finite"
+        _, first, which = np.unique(values, return_index=True, return_inverse=True)
+        message = f"equal values among {words} have different posterior means"
+        yield posterior.mean == posterior.mean[first][which], message
+
+
+def _bad_values(fit: Fit) -> Clauses:
+    """`fit` refuses values that it cannot use, and says which."""
+    for values, scale, message in _BAD_VALUES:
+        call = partial(fit, values, scale)
+        yield from _refusal(call, f"fit({values}, {scale})", message)
+
+
+def _refusal(call: Callable[[], Any], words: str, message: str) -> Clauses:
+    try:
+        call()
+    except ValueError as error:
+        says_so = re.search(message, str(error)) is not None
+        yield says_so, f"the error of {words} does not say {message!r}, but: {error}"
+    else:
+        yield False, f"{words} raises no ValueError"

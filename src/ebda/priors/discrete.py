@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from ebda.priors.posterior import (
     DiscretePosterior,
+    as_values,
     broadcast_scale,
     finite_values,
     weight_blocks,
@@ -107,7 +108,7 @@ class DiscretePrior:
         scale : float or array-like
             Noise standard deviation, one for all or one for each value.
         """
-        values = np.asarray(z, dtype=np.float64)
+        values = as_values(z)
         posterior = DiscretePosterior(
             values,
             broadcast_scale(values, scale),

@@ -52,4 +52,4 @@ class FixedPrior(BasePriorEstimator):
         return self
 
 
-FAMILY = PriorFamily("fixed", "prior that is given, not estimated", FixedPrior)
+FAMILY = PriorFamily("fixed", "prior that is given, not estimated", FixedPrior, False)

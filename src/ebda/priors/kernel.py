@@ -48,8 +48,6 @@ _CUBICS = 32
 
 # log f, its first and its second derivative at some points.
 Derivatives = tuple[FloatArray, FloatArray, FloatArray]
-# Sums of K, u K and u**2 K over the values, and the log of a factor taken out of them.
-Sums = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,8 +105,11 @@ class KernelPrior:
         return log_f, slope, curvature
 
 
-def _exact_sums(x: FloatArray, y: FloatArray, h: float) -> Sums:
-    """Sums over all values y, with ``u = (y - x) / h``."""
+def _exact_sums(x: FloatArray, y: FloatArray, h: float) -> FloatArray:
+    """Sums of K, u K and u**2 K over all values y, with ``u = (y - x) / h``.
+
+    One row each, and one of the logs of the factors that were taken out of them.
+    """
     out = np.empty((4, len(x)))
     size = max(1, _BLOCK_ELEMENTS // len(y))
     for start in range(0, len(x), size):
@@ -123,10 +124,10 @@ def _exact_sums(x: FloatArray, y: FloatArray, h: float) -> Sums:
             np.einsum("ij,ij,ij->i", kernel, u, u),
             top,
         )
-    return out[0], out[1], out[2], out[3]
+    return out
 
 
-def _fast_sums(x: FloatArray, y: FloatArray, h: float) -> Sums:
+def _fast_sums(x: FloatArray, y: FloatArray, h: float) -> FloatArray:
     """The same by a power series about the middle of each box of values."""
     width = h / 2
     box = np.floor(y / width)
@@ -141,7 +142,8 @@ def _fast_sums(x: FloatArray, y: FloatArray, h: float) -> Sums:
         weight = weight * v
     factorial = np.cumprod(np.append(1.0, np.arange(1, _TERMS)))
 
-    total, first, second = np.zeros((3, len(x)))
+    out = np.zeros((4, len(x)))
+    total, first, second, _ = out
     here = np.floor(x / width)
     for shift in range(-_REACH, _REACH + 1):
         place = np.searchsorted(boxes, here + shift)
@@ -163,16 +165,14 @@ def _fast_sums(x: FloatArray, y: FloatArray, h: float) -> Sums:
         total[hit] += s0
         first[hit] += s1 - t * s0
         second[hit] += s2 - 2 * t * s1 + t * t * s0
-    top = np.zeros(len(x))
     isolated = total < _ISOLATED
     if isolated.any():  # in a gap of the data, where what was left out may count
-        exact = _exact_sums(x[isolated], y, h)
-        total[isolated], first[isolated], second[isolated], top[isolated] = exact
-    return total, first, second, top
+        out[:, isolated] = _exact_sums(x[isolated], y, h)
+    return out
 
 
-def _derivatives(sums: Sums, prior: KernelPrior) -> Derivatives:
-    """log f and its derivatives from the sums of K, u K and u**2 K."""
+def _derivatives(sums: FloatArray, prior: KernelPrior) -> Derivatives:
+    """log f and its derivatives from the sums."""
     total, first, second, top = sums
     h, n = prior.bandwidth, len(prior.values)
     mean = first / total
@@ -299,8 +299,7 @@ class Kernel(BasePriorEstimator):
         scale : float or array-like
             Noise standard deviation; values are taken in units of it.
         """
-        if not (np.isfinite(self.bandwidth) and self.bandwidth > 0):
-            raise ValueError(f"bandwidth must be positive, got {self.bandwidth!r}")
+        self._check_positive("bandwidth")
         if self.method not in ("auto", "exact", "fast"):
             raise ValueError(
                 f"method must be 'auto', 'exact' or 'fast', got {self.method!r}"
@@ -346,10 +345,4 @@ register(
     ),
 )
 
-FAMILY = PriorFamily(
-    "kernel",
-    "kernel estimate of the marginal density",
-    Kernel,
-    KernelPrior,
-    KernelPosterior,
-)
+FAMILY = PriorFamily("kernel", "kernel estimate of the marginal density", Kernel)

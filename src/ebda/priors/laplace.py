@@ -7,17 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import log_ndtr
 
-from ebda.priors.base import PriorFamily
 from ebda.priors.spike_slab import (
-    FITTED,
     SpikeSlab,
     SpikeSlabEstimator,
-    SpikeSlabPosterior,
     log_density,
     log_mills,
+    slab_family,
 )
-from ebda.storage.fields import Scalar
-from ebda.storage.objects import Schema, register
 from ebda.typing import FloatArray
 
 
@@ -50,11 +46,6 @@ class PointLaplacePrior(SpikeSlab):
     """
 
     rate: float
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not (np.isfinite(self.rate) and self.rate > 0):
-            raise ValueError(f"rate must be positive, got {self.rate!r}")
 
     @property
     def slab_sd(self) -> float:
@@ -122,20 +113,9 @@ class PointLaplace(SpikeSlabEstimator):
         return PointLaplacePrior(pi0, float(np.sqrt(2)) / sd)
 
 
-register(
-    Schema(
-        PointLaplacePrior,
-        {"pi0": Scalar((float,)), "rate": Scalar((float,))},
-        is_parameter=True,
-        role="prior",
-    )
-)
-
-FAMILY = PriorFamily(
+FAMILY = slab_family(
     "laplace",
     "point mass at zero plus a Laplace distribution",
     PointLaplace,
     PointLaplacePrior,
-    SpikeSlabPosterior,
-    fitted=FITTED,
 )

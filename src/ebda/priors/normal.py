@@ -7,16 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import log_ndtr
 
-from ebda.priors.base import PriorFamily
 from ebda.priors.spike_slab import (
-    FITTED,
     SpikeSlab,
     SpikeSlabEstimator,
-    SpikeSlabPosterior,
     log_density,
+    slab_family,
 )
-from ebda.storage.fields import Scalar
-from ebda.storage.objects import Schema, register
 from ebda.typing import FloatArray
 
 
@@ -46,11 +42,6 @@ class PointNormalPrior(SpikeSlab):
     """
 
     tau: float
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not (np.isfinite(self.tau) and self.tau > 0):
-            raise ValueError(f"tau must be positive, got {self.tau!r}")
 
     @property
     def slab_sd(self) -> float:
@@ -112,20 +103,9 @@ class PointNormal(SpikeSlabEstimator):
         return PointNormalPrior(pi0, sd)
 
 
-register(
-    Schema(
-        PointNormalPrior,
-        {"pi0": Scalar((float,)), "tau": Scalar((float,))},
-        is_parameter=True,
-        role="prior",
-    )
-)
-
-FAMILY = PriorFamily(
+FAMILY = slab_family(
     "normal",
     "point mass at zero plus a normal distribution",
     PointNormal,
     PointNormalPrior,
-    SpikeSlabPosterior,
-    fitted=FITTED,
 )

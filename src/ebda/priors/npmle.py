@@ -12,8 +12,8 @@ from ebda.kernels.threads import one_blas_thread
 from ebda.priors.base import (
     BasePriorEstimator,
     PriorFamily,
-    check_values,
     divide_by_median_scale,
+    sorted_values,
 )
 from ebda.priors.cells import group
 from ebda.priors.discrete import DiscretePrior
@@ -24,7 +24,6 @@ from ebda.priors.kiefer_wolfowitz import (
     maximise,
     occupied_grid,
 )
-from ebda.priors.posterior import DiscretePosterior
 from ebda.storage.fields import Array, Scalar
 from ebda.typing import FloatArray
 
@@ -109,11 +108,10 @@ class NPMLE(BasePriorEstimator):
         scale : float or array-like
             Noise standard deviation, one for all or one for each value.
         """
-        values, scales = check_values(z, scale)
-        self._check_parameters()
-        # Sorted, so that the order of the values does not change a bit of the result.
-        order = np.lexsort((scales, values))
-        values, scales = values[order], scales[order]
+        values, scales = sorted_values(z, scale)
+        self._check_whole(n_grid=3, max_iter=1)
+        if not self.tol > 0:
+            raise ValueError(f"tol must be positive, got {self.tol!r}")
         z, noise, unit = divide_by_median_scale(values, scales)
         sample = WeightedValues(z, noise, np.full(len(z), 1 / len(z)))
         self.grid_ = self._grid(values, scales)
@@ -156,24 +154,12 @@ class NPMLE(BasePriorEstimator):
             raise ValueError("grid must hold finite numbers, at least one")
         return grid
 
-    def _check_parameters(self) -> None:
-        for name, least in (("n_grid", 3), ("max_iter", 1)):
-            value = getattr(self, name)
-            if value != int(value) or value < least:
-                raise ValueError(
-                    f"{name} must be a whole number >= {least}, got {value!r}"
-                )
-        if not self.tol > 0:
-            raise ValueError(f"tol must be positive, got {self.tol!r}")
-
 
 _LIKELIHOOD = Scalar((float,), finite=False)
 FAMILY = PriorFamily(
     "npmle",
     "nonparametric maximum likelihood on a grid",
     NPMLE,
-    DiscretePrior,
-    DiscretePosterior,
     fitted={
         "grid_": Array(("g",)),
         "duality_gap_": _LIKELIHOOD,

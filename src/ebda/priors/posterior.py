@@ -31,6 +31,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from ebda.data.finite import refuse_masked
 from ebda.kernels.extremes import minmax
 from ebda.kernels.hermite import Table, fits_in_table
 from ebda.listing import listed
@@ -120,35 +121,38 @@ class DiscretePosterior:
 
     @property
     def mean(self) -> FloatArray:
-        if self.is_tabulated:
-            return self._mean_table.at(self.z)
-        return self._mean
+        return self._mean_of("eta", self.atoms)
 
     @property
     def prob_zero(self) -> FloatArray:
-        if self.is_tabulated:
-            zero = self._zero_table.at(self.z)
-            return np.clip(zero, 0.0, 1.0, out=zero)
-        return self._prob_zero
+        zero = self._mean_of("is zero", (self.atoms == 0).astype(np.float64))
+        return np.clip(zero, 0.0, 1.0, out=zero)
 
     @property
     def sd(self) -> FloatArray:
-        if self.is_tabulated:
-            variance = self._square_table.at(self.z)
-            variance -= self.mean**2
-            np.maximum(variance, 0.0, out=variance)
-            return np.sqrt(variance, out=variance)
-        return self._sd
+        if not self.is_tabulated:
+            return self._sd
+        variance = self._mean_of("square", self.atoms**2)
+        variance -= self.mean**2
+        np.maximum(variance, 0.0, out=variance)
+        return np.sqrt(variance, out=variance)
 
     @cached_property
-    def _mean(self) -> FloatArray:
-        return self._summarise(lambda w: self.atoms @ w)
+    def _known(self) -> dict[str, Any]:
+        """What `_mean_of` has computed: tables, or else the means themselves."""
+        return {}
 
-    @cached_property
-    def _prob_zero(self) -> FloatArray:
-        is_zero = (self.atoms == 0).astype(np.float64)
-        zero = self._summarise(lambda w: is_zero @ w)
-        return np.clip(zero, 0.0, 1.0, out=zero)
+    def _mean_of(self, name: str, h: FloatArray) -> FloatArray:
+        """Posterior mean of a function of eta, given at the atoms."""
+        if name not in self._known:
+            self._known[name] = (
+                self._tabulate(h)
+                if self.is_tabulated
+                else self._summarise(lambda w: h @ w)
+            )
+        known = self._known[name]
+        values: FloatArray = known.at(self.z) if self.is_tabulated else known
+        return values
 
     @cached_property
     def _sd(self) -> FloatArray:
@@ -203,18 +207,6 @@ class DiscretePosterior:
             out[:, some] = function(weights)
         shape = self.z.shape
         return out.reshape(shape if n_rows == 1 else (n_rows, *shape))
-
-    @cached_property
-    def _mean_table(self) -> Table:
-        return self._tabulate(self.atoms)
-
-    @cached_property
-    def _zero_table(self) -> Table:
-        return self._tabulate((self.atoms == 0).astype(np.float64))
-
-    @cached_property
-    def _square_table(self) -> Table:
-        return self._tabulate(self.atoms**2)
 
     def _tabulate(self, h: FloatArray) -> Table:
         """Table of the posterior mean of a function, given at the atoms."""
@@ -280,9 +272,15 @@ def weight_blocks(
         yield rows, weights, log_density - np.log(s) - _LOG_SQRT_2PI
 
 
+def as_values(z: npt.ArrayLike) -> FloatArray:
+    """Values as float64, none of them masked."""
+    refuse_masked(values=z)
+    return np.asarray(z, dtype=np.float64)
+
+
 def finite_values(z: npt.ArrayLike) -> FloatArray:
     """Values as float64, or an error that says where they are not finite."""
-    values = np.asarray(z, dtype=np.float64)
+    values = as_values(z)
     if values.size and np.isfinite(minmax(values.ravel())).all():
         return values
     bad = np.flatnonzero(~np.isfinite(values))
@@ -308,6 +306,7 @@ def tail_probability(level: float) -> float:
 
 def broadcast_scale(z: FloatArray, scale: npt.ArrayLike) -> FloatArray:
     """One noise scale per value, checked to be positive and finite."""
+    refuse_masked(scale=scale)
     s = np.asarray(scale, dtype=np.float64)
     bad = np.flatnonzero(~(np.isfinite(s) & (s > 0)))
     if bad.size:

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 
 import numpy as np
@@ -31,12 +31,13 @@ from scipy.special import erfcx, log_ndtr, ndtri_exp
 
 from ebda.priors.base import (
     BasePriorEstimator,
-    check_values,
+    PriorFamily,
     divide_by_median_scale,
+    sorted_values,
 )
 from ebda.priors.cells import Cells, group
 from ebda.priors.posterior import broadcast_scale, finite_values, tail_probability
-from ebda.storage.fields import Array, Scalar
+from ebda.storage.fields import Array, Kind, Scalar
 from ebda.storage.objects import Lengths, Nested, Schema, register
 from ebda.typing import FloatArray
 
@@ -233,29 +234,40 @@ register(
         role="posterior",
     ),
 )
-# What a model file holds of a fitted estimator besides its prior.
-FITTED = {"log_likelihood_": Scalar((float,), finite=False)}
 
 
 @dataclass(frozen=True)
 class SpikeSlab(ABC):
-    """The prior ``pi0 delta_0 + (1 - pi0) H``; a family says what H leads to."""
+    """The prior ``pi0 delta_0 + (1 - pi0) H``; a family says what H leads to.
+
+    Its parameters besides pi0 are positive numbers.
+    """
 
     pi0: float
 
     def __post_init__(self) -> None:
         if not 0 <= self.pi0 <= 1:
             raise ValueError(f"pi0 must lie between 0 and 1, got {self.pi0!r}")
+        for name in [field.name for field in fields(self)][1:]:
+            value = getattr(self, name)
+            if not (np.isfinite(value) and value > 0):
+                raise ValueError(f"{name} must be positive, got {value!r}")
 
     @abstractmethod
     def slab(self, z: FloatArray, scale: FloatArray) -> tuple[FloatArray, ...]:
         """Log masses, locations and sd of the halves, as in `Masses`, for pi0 = 0."""
 
-    def _masses(self, z: FloatArray, scale: FloatArray) -> Masses:
-        log_sides, location, sd = self.slab(z, scale)
-        spike = np.log(self.pi0) if self.pi0 > 0 else -np.inf
-        slab = np.log1p(-self.pi0) if self.pi0 < 1 else -np.inf
-        return Masses(spike + log_density(z, scale), slab + log_sides, location, sd)
+    def _masses(
+        self, z: npt.ArrayLike, scale: npt.ArrayLike
+    ) -> tuple[Masses, tuple[int, ...]]:
+        """The posterior of the values, flat, and their shape."""
+        values = finite_values(z)
+        x, s = values.ravel(), broadcast_scale(values, scale).ravel()
+        log_sides, location, sd = self.slab(x, s)
+        with np.errstate(divide="ignore"):
+            spike, slab = np.log(self.pi0), np.log1p(-self.pi0)
+        masses = Masses(spike + log_density(x, s), slab + log_sides, location, sd)
+        return masses, values.shape
 
     def posterior(
         self, z: npt.ArrayLike, scale: npt.ArrayLike = 1.0
@@ -269,18 +281,12 @@ class SpikeSlab(ABC):
         scale : float or array-like
             Noise standard deviation, one for all or one for each value.
         """
-        values = finite_values(z)
-        scales = broadcast_scale(values, scale)
-        return SpikeSlabPosterior(
-            self._masses(values.ravel(), scales.ravel()), values.shape
-        )
+        return SpikeSlabPosterior(*self._masses(z, scale))
 
     def logpdf(self, z: npt.ArrayLike, scale: npt.ArrayLike = 1.0) -> FloatArray:
         """Log marginal density at each z."""
-        values = finite_values(z)
-        scales = broadcast_scale(values, scale)
-        total = self._masses(values.ravel(), scales.ravel()).log_total
-        return total.reshape(values.shape)[()]
+        masses, shape = self._masses(z, scale)
+        return masses.log_total.reshape(shape)[()]
 
 
 def slab_weight(log_ratio: FloatArray, share: FloatArray) -> float:
@@ -378,14 +384,20 @@ class SpikeSlabEstimator(BasePriorEstimator):
         scale : float or array-like
             Noise standard deviation, one for all or one for each value.
         """
-        values, scales = check_values(z, scale)
-        if not (np.isfinite(self.min_sd) and self.min_sd > 0):
-            raise ValueError(f"min_sd must be positive, got {self.min_sd!r}")
-        # Sorted, so that the order of the values does not change a bit of the result.
-        order = np.lexsort((scales, values))
-        values, scales = values[order], scales[order]
+        values, scales = sorted_values(z, scale)
+        self._check_positive("min_sd")
         z, noise, unit = divide_by_median_scale(values, scales)
         pi0, sd = fit_spike_slab(self._prior, group(z, noise), self.min_sd)
         self.prior_ = self._prior(pi0, sd * unit)
         self.log_likelihood_ = float(self.prior_.logpdf(values, scales).sum())
         return self
+
+
+def slab_family(
+    name: str, line: str, estimator: type[SpikeSlabEstimator], prior: type[SpikeSlab]
+) -> PriorFamily:
+    """The entry of a family; a model file holds the parameters of its prior."""
+    numbers: dict[str, Kind] = {field.name: Scalar((float,)) for field in fields(prior)}
+    register(Schema(prior, numbers, is_parameter=True, role="prior"))
+    fitted = {"log_likelihood_": Scalar((float,), finite=False)}
+    return PriorFamily(name, line, estimator, fitted=fitted)

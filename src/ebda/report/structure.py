@@ -61,7 +61,7 @@ def strongest_factors(
     rows : ndarray of int
         The rows of X that the scores belong to.
     """
-    samples: Samples = RowSamples.of(X, codes, None)
+    samples: Samples = RowSamples.of(X, codes, None).kept()
     moments = samples.moments(n_classes)
     df = float(moments.counts.sum() - (moments.counts > 0).sum())
     variance = moments.centred_squares.sum(axis=0) / max(df, 1.0)

@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
 import dask.array as da
 import numpy as np
-import numpy.typing as npt
 from dask.delayed import delayed
 
 from ebda.data.dask.pieces import Grid, as_values, edges
 from ebda.data.dask.running import Runner, tree
 from ebda.data.dask.samples import ClusterSamples
-from ebda.data.disk.source import in_two_dimensions
 from ebda.data.finite import check_block
-from ebda.data.protocols import Samples
+from ebda.data.matrix import Matrix, in_two_dimensions
+from ebda.data.protocols import Labels, Samples
 from ebda.kernels.scores import scores
-from ebda.moments.classwise import ClassMoments, class_moments, merge_all
+from ebda.moments.classwise import ClassMoments, merge_all
 from ebda.typing import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
-class DaskData:
+class DaskData(Matrix):
     """A Dask array with chunks of known sizes (:class:`ebda.data.Data`).
 
     Parameters
@@ -50,9 +49,6 @@ class DaskData:
     True
     """
 
-    X: Any
-    names: npt.NDArray[Any] | None = None
-
     @classmethod
     def of(cls, X: Any, names: list[Any] | None = None) -> DaskData:
         """Data in X; sizes of chunks that Dask does not know are computed."""
@@ -60,15 +56,6 @@ class DaskData:
             X = X.copy().compute_chunk_sizes()  # which changes an array in place
         in_two_dimensions(X.shape, "the Dask array")
         return cls(X, None if names is None else np.array(names, dtype=object))
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return int(self.X.shape[0]), int(self.X.shape[1])
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        dtype: np.dtype[Any] = self.X.dtype
-        return dtype
 
     @cached_property
     def runner(self) -> Runner:
@@ -79,27 +66,21 @@ class DaskData:
         return self.runner.job_context()
 
     def summarise(
-        self,
-        codes: IntArray,
-        n_classes: int,
-        weight: FloatArray | None,
-        keep: bool,
-        first: int = 0,
+        self, labels: Labels, keep: bool
     ) -> tuple[ClassMoments, Samples | None]:
         """Moments of each chunk on its worker, merged along the rows in a tree.
 
-        Samples that fit in memory are copied while the chunks are read for that.
+        Samples that fit in memory are copied while the chunks are read for that; which
+        of more than `sizes.kept_samples` are kept is known after it.
         """
-        if keep and first:
+        if keep and labels.first:
             raise ValueError(
                 "partial_fit cannot keep the samples of a Dask array; give the whole "
                 "array to fit"
             )
         grid, part = Grid.of(self.X), delayed(_block_moments, pure=False)
-        by_row = [
-            delayed((codes[a:b], n_classes, None if weight is None else weight[a:b], a))
-            for a, b in pairwise(grid.row_edges)
-        ]
+        here = replace(labels, first=0)  # errors count the rows of this array
+        by_row = [delayed(here.part(slice(a, b))) for a, b in pairwise(grid.row_edges)]
         columns = [
             tree(
                 merge_all,
@@ -110,11 +91,16 @@ class DaskData:
             )
             for j, left in enumerate(grid.col_edges[:-1])
         ]
-        samples: ClusterSamples | None = None
-        if keep:
-            samples = ClusterSamples.of(grid, codes, weight, self.runner)
+        samples = ClusterSamples.of(grid, labels, self.runner) if keep else None
+        if samples is not None and samples.are_too_many:
+            found = self.runner.run([*columns, *samples.hash_tasks()])
+            parts, hashes = found[: len(columns)], found[len(columns) :]
+            samples = samples.thinned(np.concatenate(hashes))
             if samples.fits_in_memory():
-                samples, columns = samples.persist(others=columns)
+                samples, _ = samples.persist()
+            return ClassMoments.join_features(parts), samples
+        if samples is not None and samples.fits_in_memory():
+            samples, columns = samples.persist(others=columns)
         return ClassMoments.join_features(self.runner.run(columns)), samples
 
     def scores(self, coef: FloatArray, intercept: FloatArray) -> Any:
@@ -157,11 +143,10 @@ def map_rows(function: Any, score: Any, width: int | None, dtype: Any) -> Any:
     return da.map_blocks(function, score, meta=np.empty(shape, dtype), **where)
 
 
-def _block_moments(block: Any, rows: tuple[Any, ...], left: int) -> ClassMoments:
-    codes, n_classes, weight, top = rows
+def _block_moments(block: Any, labels: Labels, left: int) -> ClassMoments:
     values = as_values(block)
-    moments = class_moments(values, codes, n_classes, weight)
-    check_block(moments.means, values, top, left)
+    moments = labels.moments_of(values)
+    check_block(moments.means, values, labels.first, left)
     return moments
 
 

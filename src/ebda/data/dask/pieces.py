@@ -20,8 +20,6 @@ from scipy import sparse
 from ebda.sizes import sizes
 from ebda.typing import IntArray
 
-Columns = slice | IntArray
-
 
 def edges(lengths: tuple[int, ...]) -> list[int]:
     """Where chunks of these lengths begin and end.
@@ -73,7 +71,7 @@ class Grid:
         bounds = pairwise(np.searchsorted(rows, self.row_edges))
         return [(i, slice(int(a), int(b))) for i, (a, b) in enumerate(bounds) if a < b]
 
-    def gather(self, rows: IntArray, chosen: Columns | None = None) -> Grid:
+    def gather(self, rows: IntArray, chosen: IntArray | None = None) -> Grid:
         """Pieces that have these rows, all of them and no others.
 
         Each chunk is read once, however many pieces need a part of it.
@@ -82,23 +80,20 @@ class Grid:
         ----------
         rows : ndarray of int
             Rows, in increasing order.
-        chosen : slice or ndarray of int, optional
+        chosen : ndarray of int, optional
             Columns, in increasing order; all by default.
         """
         if chosen is None:
-            chosen = slice(0, self.col_edges[-1])
+            chosen = np.arange(self.col_edges[-1])
         # Where the chosen columns of each chunk begin and end among all chosen ones.
-        if isinstance(chosen, slice):
-            bounds = np.clip(self.col_edges, chosen.start, chosen.stop) - chosen.start
-        else:
-            bounds = np.searchsorted(chosen, self.col_edges)
+        bounds = np.searchsorted(chosen, self.col_edges)
         used = self.blocks_with(rows)
         width = max(1, sizes.piece_bytes // (max(len(rows), 1) * self.itemsize))
         cut, join = delayed(_cut, pure=False), delayed(_join, pure=False)
         pieces, ends = [], [0]
         for chunks, cols in cut_columns(bounds.tolist(), width):
             inside = [
-                (j, _inside(chosen, slice(int(a), int(b)), self.col_edges[j]))
+                (j, _run_of(chosen[a:b] - self.col_edges[j]))
                 for j in chunks
                 for a, b in [np.clip(bounds[j : j + 2], cols.start, cols.stop)]
                 if a < b
@@ -130,7 +125,7 @@ class Grid:
         size = max(budget, sizes.piece_bytes)
         width = max(1, int(size // (max(len(rows), 1) * self.itemsize)))
         for _, cols in cut_columns(self.col_edges, width):
-            yield cols, self.gather(rows, cols)
+            yield cols, self.gather(rows, np.arange(cols.start, cols.stop))
 
 
 def cut_columns(col_edges: list[int], width: int) -> Iterator[tuple[range, slice]]:
@@ -162,15 +157,13 @@ def as_values(block: Any) -> Any:
     return np.asarray(block)
 
 
-def _inside(chosen: Columns, part: slice, left: int) -> Columns:
-    """A part of the chosen columns, counted from the first column of their chunk."""
-    if isinstance(chosen, slice):
-        start = chosen.start - left
-        return slice(start + part.start, start + part.stop)
-    return chosen[part] - left
+def _run_of(cols: IntArray) -> slice | IntArray:
+    """Neighbouring columns as a slice, which is less to send."""
+    first, last = int(cols[0]), int(cols[-1])
+    return slice(first, last + 1) if last - first == len(cols) - 1 else cols
 
 
-def _cut(block: Any, rows: IntArray, cols: Columns) -> Any:
+def _cut(block: Any, rows: IntArray, cols: slice | IntArray) -> Any:
     values = as_values(block)
     if sparse.issparse(values):
         return sparse.csr_array(values)[rows][:, cols]

@@ -12,7 +12,9 @@ from dask.delayed import Delayed, delayed
 
 from ebda.data.dask.pieces import Grid, as_values
 from ebda.data.dask.running import Runner, tree
-from ebda.data.samples import ChosenRows, RowSamples, choose_rows
+from ebda.data.protocols import Labels
+from ebda.data.samples import ChosenRows, RowSamples, rows_that_count
+from ebda.kernels.hashing import column_keys
 from ebda.kernels.residuals import NeighbourSums
 from ebda.moments.classwise import ClassMoments, merge_all
 from ebda.sizes import sizes
@@ -38,11 +40,14 @@ class ClusterSamples(ChosenRows):
     runner: Runner
 
     @classmethod
-    def of(
-        cls, grid: Grid, codes: IntArray, weight: FloatArray | None, runner: Runner
-    ) -> Self:
-        """The rows that :func:`~ebda.data.samples.choose_rows` chooses."""
-        return cls(*choose_rows(codes, weight), grid, runner)
+    def of(cls, grid: Grid, labels: Labels, runner: Runner) -> Self:
+        """All rows but those of weight zero."""
+        return cls(*rows_that_count(labels.codes, labels.weight), grid, runner)
+
+    def hash_tasks(self) -> list[Delayed]:
+        """Tasks for the hashes of the samples in each row of blocks."""
+        keys = column_keys(self.grid.col_edges[-1])
+        return [tree(_add, row) for row in self._call("hashes", (keys,))]
 
     def fits_in_memory(self) -> bool:
         """Whether the workers have memory for all features."""
@@ -139,18 +144,16 @@ class ClusterSamples(ChosenRows):
     def _sum_gathered(self, method: str, *by_column: FloatArray) -> FloatArray:
         """A sum over features that needs all samples of a feature on one worker."""
         if len(self.grid.blocks_with(self.rows)) == 1:
-            total: FloatArray = self._sum_columns(self._call(method, by_column), _add)[
-                0
-            ]
-            return total
-        return _add(
-            [
-                self._moved_to(grid)._sum_gathered(
-                    method, *(v[..., cols] for v in by_column)
-                )
-                for cols, grid in self.grid.by_columns(self.rows, self.runner.budget())
-            ]
+            (total,) = self._sum_columns(self._call(method, by_column), _add)
+            return total  # type: ignore[no-any-return]
+        runs = self.grid.by_columns(self.rows, self.runner.budget())
+        parts = (
+            self._moved_to(grid)._sum_gathered(
+                method, *(v[..., cols] for v in by_column)
+            )
+            for cols, grid in runs
         )
+        return reduce(np.add, parts)
 
     def fingerprint(self, means: FloatArray, scale: FloatArray) -> FloatArray:
         # Gathered: equal samples have equal sums only if they are added up alike.

@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ebda.data.disk.source import Block
+from ebda.data.disk.source import Block, Source
 from ebda.listing import listed
 from ebda.sizes import sizes
 
 _SHOWN = 5
 
 
-class ParquetTable:
+class ParquetTable(Source):
     """Numeric columns of a Parquet dataset, as the X of ``fit`` and ``predict``.
 
     Parameters
@@ -43,10 +43,12 @@ class ParquetTable:
         fields = [f for f in dataset.schema if f.name not in left_out]
         _check_numeric(fields)
         self.columns = [field.name for field in fields]
-        types = {field.type.to_pandas_dtype() for field in fields}
-        self.dtype: np.dtype[Any] = (
-            np.result_type(*types) if types else np.dtype(np.float64)
-        )
+        self._types = [field.type.to_pandas_dtype() for field in fields]
+
+    @cached_property
+    def dtype(self) -> np.dtype[Any]:
+        """The type that all values fit in."""
+        return np.result_type(*(self._types or [np.float64]))
 
     @property
     def names(self) -> npt.NDArray[Any]:
@@ -107,10 +109,6 @@ class ParquetTable:
         """The type of the values: NaN needs a floating-point type."""
         gaps = any(column.null_count for column in table.columns)
         return np.result_type(self.dtype, np.float32) if gaps else self.dtype
-
-    def reference(self, n_rows: int) -> None:
-        """None: rows can only be read with their whole row group."""
-        return
 
     def column(self, name: str) -> npt.NDArray[Any]:
         """A column, such as the labels, as an array in memory."""

@@ -14,10 +14,11 @@ import numpy.typing as npt
 from ebda.data.disk.kept import Kept, keep_rows
 from ebda.data.disk.source import Block, Source
 from ebda.data.finite import check_block
-from ebda.data.protocols import Samples
+from ebda.data.protocols import Labels, Samples
 from ebda.data.samples import RowSamples
+from ebda.kernels.hashing import column_keys, hash_rows
 from ebda.kernels.scores import scores
-from ebda.moments.classwise import ClassMoments, class_moments
+from ebda.moments.classwise import ClassMoments
 from ebda.typing import FloatArray, IntArray
 
 
@@ -49,43 +50,6 @@ def prefetched(source: Source, blocks: Iterable[Block]) -> Iterator[tuple[Block,
             yield before[0], before[1].result()
 
 
-class MomentSum:
-    """Moments of blocks that come in any order, merged in place.
-
-    Parameters
-    ----------
-    n_classes, n_features : int
-        Numbers of classes and of features.
-
-    Examples
-    --------
-    >>> total = MomentSum(2, 1)
-    >>> for rows, codes in ([[1.0], [3.0]], [0, 1]), ([[5.0], [5.0]], [0, 1]):
-    ...     total.add(slice(0, 1), class_moments(np.array(rows), codes, 2))
-    >>> total.moments().means.tolist()
-    [[3.0], [4.0]]
-    """
-
-    def __init__(self, n_classes: int, n_features: int) -> None:
-        empty = ClassMoments.empty(n_classes, n_features)
-        self.means, self.squares = empty.means, empty.centred_squares
-        self.counts: dict[int, FloatArray] = {}
-
-    def add(self, cols: slice, part: ClassMoments) -> None:
-        """Merge the moments of more rows into those of some columns."""
-        before = self.counts.get(cols.start)
-        if before is not None:
-            means, squares = self.means[:, cols], self.squares[:, cols]
-            part = ClassMoments(before, means, squares).merge(part)
-        self.means[:, cols] = part.means
-        self.squares[:, cols] = part.centred_squares
-        self.counts[cols.start] = part.counts
-
-    def moments(self) -> ClassMoments:
-        """Moments of all blocks."""
-        return ClassMoments(next(iter(self.counts.values())), self.means, self.squares)
-
-
 @dataclass(frozen=True, eq=False)
 class BlockedData:
     """A store that is read in blocks (:class:`ebda.data.Data`).
@@ -111,31 +75,52 @@ class BlockedData:
         return self.source.names
 
     def summarise(
-        self,
-        codes: IntArray,
-        n_classes: int,
-        weight: FloatArray | None,
-        keep: bool,
-        first: int = 0,
+        self, labels: Labels, keep: bool
     ) -> tuple[ClassMoments, Samples | None]:
-        total = MomentSum(n_classes, self.shape[1])
-        samples = RowSamples.of(None, codes, weight, first) if keep else None
-        reference = self.source.reference(len(samples)) if samples else None
-        kept: Kept | None = None
+        samples, kept = None, None
+        if keep:
+            samples = RowSamples.of(None, labels.codes, labels.weight, labels.first)
+        # Which rows to keep is known after the pass, unless that is all of them.
+        many = samples is not None and samples.are_too_many
+        keys = column_keys(self.shape[1] if many else 0)
+        hashes = np.zeros(self.shape[0], dtype=np.uint64)
+        columns: dict[int, ClassMoments] = {}
         for block, values in prefetched(self.source, self.source.plan()):
-            rows = block.rows
-            part_weight = None if weight is None else weight[rows]
-            part = class_moments(values, codes[rows], n_classes, part_weight)
-            check_block(part.means, values, rows.start, block.cols.start)
-            total.add(block.cols, part)
-            if samples is not None and reference is None:
+            rows, cols = block.rows, block.cols
+            part = labels.part(rows).moments_of(values)
+            check_block(part.means, values, rows.start, cols.start)
+            before = columns.get(cols.start)
+            columns[cols.start] = part if before is None else before.merge(part)
+            if many:
+                hashes[rows] += hash_rows(values, keys[cols])
+            elif samples is not None and self._is_copied(samples):
                 kept = kept or keep_rows(self.source, samples.rows, values)
                 kept.add(block, values)
-        if samples is not None and reference is not None:
-            samples = replace(samples, X=reference)
-        elif samples is not None and kept is not None:
-            samples = samples.moved_to(kept.array())
-        return total.moments(), samples
+        if samples is not None:
+            if many:
+                samples = samples.thinned(hashes[samples.rows])
+            samples = self._with_values(samples, kept)
+        moments = ClassMoments.join_features(columns[left] for left in sorted(columns))
+        return moments, samples
+
+    def _is_copied(self, samples: RowSamples) -> bool:
+        return self.source.reference(len(samples)) is None
+
+    def _with_values(self, samples: RowSamples, kept: Kept | None) -> RowSamples:
+        """Samples with what they are read from; copied in another pass if need be."""
+        if not self._is_copied(samples):
+            return replace(samples, X=self.source.reference(len(samples)))
+        if kept is None:
+            kept = self._copied(samples.rows)
+        return samples.moved_to(kept.array())
+
+    def _copied(self, rows: IntArray) -> Kept:
+        kept: Kept | None = None
+        for block, values in prefetched(self.source, self.source.plan_for(rows)):
+            kept = kept or keep_rows(self.source, rows, values)
+            kept.add(block, values)
+        assert kept is not None
+        return kept
 
     def scores(self, coef: FloatArray, intercept: FloatArray) -> FloatArray:
         out = np.zeros((self.shape[0], len(coef)))

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ebda.sizes import sizes
+from ebda.typing import IntArray
 
 # A chunk of up to so many times the size of a block is still read as a whole.
 _LARGE_CHUNK = 4
@@ -53,14 +54,29 @@ class Source(Protocol):
     def plan(self) -> Iterable[Block]:
         """Blocks in the best order to read them; all rows are cut at equal columns."""
 
+    def plan_for(self, rows: IntArray) -> Iterable[Block]:
+        """Those blocks, or smaller ones, that have any of some rows.
+
+        Parameters
+        ----------
+        rows : ndarray of int
+            Rows, in increasing order.
+        """
+        for block in self.plan():
+            first, last = np.searchsorted(rows, [block.rows.start, block.rows.stop])
+            if first < last:
+                yield block
+
     def read(self, block: Block) -> Any:
         """Values of a block: an ndarray, or a CSR or CSC matrix."""
 
     def reference(self, n_rows: int) -> Any | None:
         """An array from which `n_rows` scattered rows can be read again, by columns.
 
-        None if it is much cheaper to copy them in the first pass.
+        None where they are copied: rows of sparse stores fit in memory, and chunks
+        and row groups would be decompressed as a whole each time.
         """
+        return None
 
 
 def grid(
@@ -114,13 +130,3 @@ def run_chunk(
     """What is taken for a chunk where there are none: a run of a row or a column."""
     length = max(1, sizes.run_bytes // itemsize)
     return (min(shape[0], length), 1) if by_column else (1, min(shape[1], length))
-
-
-def in_two_dimensions(shape: tuple[int, ...], what: str) -> tuple[int, int]:
-    """The shape, or an error if there are not two dimensions."""
-    if len(shape) != 2:
-        raise ValueError(
-            f"{what} has {len(shape)} dimension(s); X must have two, samples and "
-            "features"
-        )
-    return int(shape[0]), int(shape[1])

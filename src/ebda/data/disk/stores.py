@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ebda.data.disk.source import Block, grid, in_two_dimensions, run_chunk
+from ebda.data.disk.source import Block, Source, grid, run_chunk
+from ebda.data.matrix import Matrix
 from ebda.data.pages import release
 from ebda.data.structure import check_pointers, check_structure
 from ebda.sizes import sizes
+from ebda.typing import IntArray
 
 
 @contextmanager
@@ -27,20 +29,8 @@ def _decompressing() -> Iterator[None]:
 
 
 @dataclass(frozen=True, eq=False)
-class MemoryMap:
+class MemoryMap(Matrix, Source):
     """A ``numpy.memmap``, by rows or by columns."""
-
-    X: Any
-    names: npt.NDArray[Any] | None = None
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return in_two_dimensions(self.X.shape, "the memory map")
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        dtype: np.dtype[Any] = self.X.dtype
-        return dtype
 
     @property
     def _by_column(self) -> bool:
@@ -49,6 +39,10 @@ class MemoryMap:
     def plan(self) -> list[Block]:
         chunk = run_chunk(self.shape, self.dtype.itemsize, self._by_column)
         return grid(self.shape, self.dtype.itemsize, chunk, self._by_column)
+
+    def plan_for(self, rows: IntArray) -> list[Block]:
+        """Nothing but these rows, each as a whole; those by columns are not copied."""
+        return [Block(slice(i, i + 1), slice(0, self.shape[1])) for i in rows.tolist()]
 
     def read(self, block: Block) -> npt.NDArray[Any]:
         values = np.array(self.X[block.rows, block.cols])
@@ -61,20 +55,8 @@ class MemoryMap:
 
 
 @dataclass(frozen=True, eq=False)
-class ChunkedArray:
+class ChunkedArray(Matrix, Source):
     """A ``zarr.Array`` or an ``h5py.Dataset``."""
-
-    X: Any
-    names: npt.NDArray[Any] | None = None
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return in_two_dimensions(self.X.shape, f"the {type(self.X).__name__}")
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        dtype: np.dtype[Any] = self.X.dtype
-        return dtype
 
     def plan(self) -> list[Block]:
         # All chunks of a Zarr shard are stored in one object.
@@ -87,26 +69,10 @@ class ChunkedArray:
         with _decompressing():
             return np.asarray(self.X[block.rows, block.cols])
 
-    def reference(self, n_rows: int) -> None:
-        """None: what is read a dozen times should be decompressed only once."""
-        return
-
 
 @dataclass(frozen=True, eq=False)
-class SparseOnDisk:
+class SparseOnDisk(Matrix, Source):
     """A sparse ``AnnData.X`` in backed mode, CSR or CSC."""
-
-    X: Any
-    names: npt.NDArray[Any] | None = None
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return in_two_dimensions(self.X.shape, "the sparse dataset")
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        dtype: np.dtype[Any] = self.X.dtype
-        return dtype
 
     def plan(self) -> list[Block]:
         """Runs of rows, or of columns, with about `sizes.block_bytes`."""
@@ -134,7 +100,3 @@ class SparseOnDisk:
             values = self.X[:, block.cols] if by_column else self.X[block.rows]
         check_structure(values)
         return values
-
-    def reference(self, n_rows: int) -> None:
-        """None: rows that are kept are sparse, and fit in memory."""
-        return

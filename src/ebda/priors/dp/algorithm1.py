@@ -9,7 +9,7 @@ or end with all components at zero (see the reference cases in the tests);
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 
 import numpy as np
 
@@ -49,11 +49,9 @@ def fit_algorithm1(
 
 
 def _stack(batches: list[Cells]) -> Cells:
-    return Cells(
-        np.stack([cells.value for cells in batches]),
-        np.stack([cells.count for cells in batches]),
-        np.stack([cells.precision for cells in batches]),
-    )
+    each = [(cells.value, cells.count, cells.precision) for cells in batches]
+    value, count, precision = map(np.stack, zip(*each, strict=True))
+    return Cells(value, count, precision)
 
 
 def _iterate(
@@ -82,11 +80,8 @@ def _iterate(
             break
         if not moved.all():
             running, new_phi = running[moved], new_phi[moved]
-            stack = replace(
-                stack,
-                value=stack.value[moved],
-                count=stack.count[moved],
-                precision=stack.precision[moved],
+            stack = Cells(
+                stack.value[moved], stack.count[moved], stack.precision[moved]
             )
         phi = new_phi
     q = components(stats, model)

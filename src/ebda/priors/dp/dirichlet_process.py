@@ -25,22 +25,18 @@ from ebda.priors.discrete import DiscretePrior
 from ebda.priors.dp.algorithm1 import fit_algorithm1
 from ebda.priors.dp.converged import fit_converged, fit_from
 from ebda.priors.dp.variational import Model, VariationalFit
-from ebda.priors.posterior import DiscretePosterior
 from ebda.sizes import sizes
 from ebda.storage.fields import Array, Scalar
 from ebda.typing import FloatArray
 
-Inference = Callable[[list[Cells], Model, int, float, int], list[VariationalFit]]
+Inference = Callable[..., list[VariationalFit]]
 
 
-def _converged(batches: list[Cells], *settings: Any) -> list[VariationalFit]:
-    return [fit_converged(cells, *settings) for cells in batches]
-
-
-def _from_start(
-    start: DiscretePrior, batches: list[Cells], *settings: Any
+def _converged(
+    batches: list[Cells], *settings: Any, start: DiscretePrior | None = None
 ) -> list[VariationalFit]:
-    return [fit_from(start, cells, *settings) for cells in batches]
+    fit = fit_converged if start is None else partial(fit_from, start)
+    return [fit(cells, *settings) for cells in batches]
 
 
 # name: (how values are grouped, the iteration, its default weights and tolerance)
@@ -60,21 +56,16 @@ def _fit_batches(
     batches: list[Cells],
     inference: str,
     weights: str,
-    start: DiscretePrior | None,
     settings: tuple[Model, int, float, int],
+    **start: DiscretePrior,
 ) -> list[tuple[VariationalFit, DiscretePrior]]:
     """The posterior of each batch, and the prior that follows; may run on a worker."""
     iteration = INFERENCES[inference][1]
-    if start is not None:
-        iteration = partial(_from_start, start)
     # The order in which BLAS adds depends on its threads: with one the result does not
     # depend on n_jobs.
     with one_blas_thread():
-        fits = iteration(batches, *settings)
-        prior = WEIGHTS[weights]
-        return [
-            (fit, prior(fit, cells)) for fit, cells in zip(fits, batches, strict=True)
-        ]
+        fits = iteration(batches, *settings, **start)
+        return list(zip(fits, map(WEIGHTS[weights], fits, batches), strict=True))
 
 
 # The least default tolerance for more values than `sizes.coarse_values`: what their
@@ -201,14 +192,13 @@ class DirichletProcess(BasePriorEstimator):
     def _fit(self, values: FloatArray, scales: FloatArray) -> DirichletProcess:
         self._check_parameters(len(values))
         values, scales, unit = divide_by_median_scale(values, scales)
-        start = self.start if self.start is None else self.start.rescale(1 / unit)
         batches = self._batches(len(values))
         # Batches are grouped here, because cells are what is sent to another process
         # or machine, and there are far fewer of them than values.
         with one_blas_thread():
             grouping = INFERENCES[self.inference][0]
             cells = [grouping(values[rows], scales[rows]) for rows in batches]
-        fitting = self._fitting(-(-len(values) // len(batches)), start)
+        fitting = self._fitting(-(-len(values) // len(batches)), unit)
         fits = map_batches(fitting, cells, self.n_jobs)
         self.batches_ = [fit for fit, _ in fits]
         prior = DiscretePrior.average(prior for _, prior in fits)
@@ -224,12 +214,15 @@ class DirichletProcess(BasePriorEstimator):
         return self
 
     def _fitting(
-        self, largest: int, start: DiscretePrior | None
+        self, largest: int, unit: float
     ) -> Callable[[list[Cells]], list[tuple[VariationalFit, DiscretePrior]]]:
         """A function that fits batches, the largest of which has so many values."""
         _, _, weights, tol = INFERENCES[self.inference]
         if largest > sizes.coarse_values:
             tol = max(tol, _COARSE_TOL)
+        start: dict[str, Any] = {}
+        if self.start is not None:
+            start["start"] = self.start.rescale(1 / unit)
         settings = (
             Model(self.alpha, self.sigma, self.zero_weight),
             self.n_components,
@@ -240,8 +233,8 @@ class DirichletProcess(BasePriorEstimator):
             _fit_batches,
             inference=self.inference,
             weights=self.weights or weights,
-            start=start,
             settings=settings,
+            **start,
         )
 
     def _batches(self, n_values: int) -> list[Any]:
@@ -262,18 +255,12 @@ class DirichletProcess(BasePriorEstimator):
         self.converged_ = all(fit.converged for fit in self.batches_)
 
     def _check_parameters(self, n_values: int) -> None:
-        for name in ("alpha", "sigma"):
-            value = getattr(self, name)
-            if not (np.isfinite(value) and value > 0):
-                raise ValueError(f"{name} must be positive, got {value!r}")
+        self._check_positive("alpha", "sigma")
         if not 0 < self.zero_weight < 1:
             raise ValueError(
                 f"zero_weight must lie between 0 and 1, got {self.zero_weight!r}"
             )
-        for name in ("n_components", "n_batches", "max_iter"):
-            value = getattr(self, name)
-            if value != int(value) or value < 1:
-                raise ValueError(f"{name} must be a whole number >= 1, got {value!r}")
+        self._check_whole(n_components=1, n_batches=1, max_iter=1)
         if self.n_batches > n_values:
             raise ValueError(
                 f"n_batches={self.n_batches} is more than the {n_values} values"
@@ -294,8 +281,6 @@ FAMILY = PriorFamily(
     "dp",
     "Dirichlet process with a point mass at zero",
     DirichletProcess,
-    DiscretePrior,
-    DiscretePosterior,
     # The last tenth of a nat of the bound, which takes hundreds of steps where it is
     # flat, says nothing about the data.
     classifier_settings={"tol": 1e-9},
