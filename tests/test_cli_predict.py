@@ -18,8 +18,8 @@ import pytest
 
 import ebda
 from ebda import EBClassifier
+from ebda.baselines import FAIR
 from ebda.cli import main
-from ebda.cli.predict import neutral_values
 from ebda.evaluation import Evaluation, evaluate
 from ebda.inputs import read
 
@@ -149,12 +149,12 @@ def test_missing_features_are_named_or_have_no_weight(
     assert "1 missing value given no weight." in err
     model = fitted()
     del model.feature_names_in_
-    filled = X.copy()
-    middle = neutral_values(model)
-    filled[:, [0, 5]] = middle[[0, 5]]
-    filled[3, 1] = middle[1]
+    absent = np.isin(np.arange(12), [0, 5])
+    want = model.without(absent).predict_proba(X)[:, 0]
+    absent[1] = True
+    want[3] = model.without(absent).predict_proba(X[3:4])[0, 0]
     found = pl.read_csv(out.encode())["probability_ill"]
-    np.testing.assert_allclose(found, model.predict_proba(filled)[:, 0], rtol=1e-12)
+    np.testing.assert_allclose(found, want, rtol=1e-12)
     table().with_columns(g1=pl.lit(None, pl.Float64)).write_csv(path)
     status, _, err = run(capsys, "predict", "model", path)
     assert status == 1
@@ -165,18 +165,17 @@ def test_missing_features_are_named_or_have_no_weight(
     assert "there is no feature of the model, with samples in " in err
 
 
-def test_a_feature_without_weight_speaks_for_no_class() -> None:
-    """At the neutral value the score is that of the other features alone."""
-    model = fitted()
-    del model.feature_names_in_
-    middle = neutral_values(model)
-    everything = model.decision_function(middle[None, :])[0]
-    one = middle.copy()
-    one[1] += 2.0
-    change = model.decision_function(one[None, :])[0] - everything
-    assert change == pytest.approx(2 * model.coef_[0, 1])
-    # In the middle of the classes nothing speaks for either but their frequency.
-    assert everything == pytest.approx(np.log(0.5 / 0.5), abs=1e-6)
+def test_other_models_need_all_features(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    model = FAIR().fit(pl.DataFrame(X, schema=NAMES), np.repeat(["ill", "well"], 15))
+    ebda.save(model, "fair.ebda")
+    table().write_csv("new.csv")
+    options = ("--missing", "zero-weight")
+    status, _, err = run(capsys, "predict", "fair.ebda", Path("new.csv"), *options)
+    assert status == 1
+    assert "a FAIR cannot do without features" in err
 
 
 def test_json_and_a_file(

@@ -122,8 +122,7 @@ def add_model(parser: argparse.ArgumentParser) -> None:
         choices=["error", "zero-weight"],
         default="error",
         help="features or values that are missing: an error (default), or given no "
-        "weight: they are replaced by the mean of the class means, at which a feature "
-        "favours no class",
+        "weight, and what they add to the intercept is removed",
     )
 
 

@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ebda.cli import options as shared
 from ebda.cli.outcome import facts
@@ -43,8 +44,7 @@ def run(options: argparse.Namespace) -> None:
     record = modelfile.load_record(options.model)
     table, match = read_for(record.model, facts(record.data, options.model), options)
     with by_name():
-        predicted = record.model.predict(table.X)
-        probabilities = record.model.predict_proba(table.X)
+        predicted, probabilities = classify(record.model, table.X)
     classes = [str(label) for label in record.model.classes_.tolist()]
     if options.out is not None or not options.json:
         columns = {"sample": table.sample_names.tolist(), "predicted": predicted}
@@ -113,7 +113,14 @@ def read_for(
                 f"{table.source}: the model has no names of features, and takes "
                 f"{model.n_features_in_} by order; there are {len(names)}"
             )
-    stand_in = neutral_values(model) if options.missing == "zero-weight" else None
+    stand_in = None
+    if options.missing == "zero-weight":
+        if not hasattr(model, "without"):
+            raise ValueError(
+                f"a {type(model).__name__} cannot do without features, so that "
+                "--missing zero-weight cannot be used with it; give all features"
+            )
+        stand_in = np.full(len(names), np.nan)
     way_out = "give them, or go on without their weight: --missing zero-weight"
     match = match_features(
         table, names.tolist(), stand_in, absent=stand_in is not None, way_out=way_out
@@ -121,19 +128,37 @@ def read_for(
     return replace(table, X=match.X, feature_names=names.astype(np.str_)), match
 
 
-def neutral_values(model: Any) -> FloatArray:
-    """For each feature the value at which it favours no class.
-
-    The score depends on a feature through its distance to the mean of the class means
-    (for two classes, the midpoint): at this value the feature adds nothing.
-    """
-    if not hasattr(model, "moments_"):
-        raise ValueError(
-            f"a {type(model).__name__} keeps no class means, so that --missing "
-            "zero-weight cannot be used with it; give all features"
+def classify(model: Any, X: Any) -> tuple[npt.NDArray[Any], FloatArray]:
+    """Labels and probabilities, for each sample without what it lacks (NaN)."""
+    missing = np.isnan(X) if isinstance(X, np.ndarray) else np.zeros((1, 0), bool)
+    if not missing.any():
+        return model.predict(X), model.predict_proba(X)
+    patterns, group = np.unique(
+        np.packbits(missing, axis=1), axis=0, return_inverse=True
+    )
+    labels = np.empty(len(X), dtype=model.classes_.dtype)
+    probabilities = np.empty((len(X), len(model.classes_)))
+    for k in range(len(patterns)):
+        rows = np.flatnonzero(group == k)
+        absent = missing[rows[0]]
+        part, known = model.without(absent), np.where(absent, 0.0, X[rows])
+        labels[rows], probabilities[rows] = (
+            part.predict(known),
+            part.predict_proba(known),
         )
-    middle: FloatArray = np.asarray(model.moments_.means).mean(axis=0)
-    return middle
+    return labels, probabilities
+
+
+def completed(model: Any, X: Any) -> tuple[Any, Any]:
+    """The model without features that no sample has, and X without gaps.
+
+    Other missing values are replaced by the mean of the class means.
+    """
+    if not isinstance(X, np.ndarray) or not np.isnan(X).any():
+        return model, X
+    absent = np.isnan(X).all(axis=0)
+    middle = model.moments_.means.mean(axis=0)
+    return model.without(absent), np.where(np.isnan(X), middle, X)
 
 
 def remarks(table: Table, match: Match) -> list[str]:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from ebda.cli import options as shared
 from ebda.cli.outcome import facts
-from ebda.cli.predict import read_for, remarks
+from ebda.cli.predict import completed, read_for, remarks
 from ebda.cli.terminal import say
 from ebda.estimators.classifier import EBClassifier
 from ebda.evaluation import Evaluation, evaluate
@@ -62,6 +62,8 @@ def run(options: argparse.Namespace) -> None:
     if table.y is not None:
         y = align(table.y, record.model.classes_, table.sample_names, table.source)
         table = replace(table, y=y)
+    model, X = completed(record.model, table.X)
+    record, table = replace(record, model=model), replace(table, X=X)
     with by_name():
         shown = honest(record, data, table, options.test)
         page.write_report(

@@ -250,7 +250,8 @@ class Recipe:
         samples, moments = data.samples, data.moments
         if samples is None or len(self.names) == 1:
             return data
-        most = sizes.compared_values // len(samples)
+        # A sample of weight 2 counts as two, here as everywhere.
+        most = sizes.compared_values // max(int(samples.weight.sum()), 1)
         most = min(max(most, sizes.least_compared), sizes.most_compared)
         if moments.means.shape[1] <= most:
             return data

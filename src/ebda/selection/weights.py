@@ -192,8 +192,7 @@ def weights(d: FloatArray, covariance: FloatArray, preferred: int) -> FloatArray
     judged = d - np.sqrt(np.maximum(apart, 0.0))
     judged[preferred] = d[preferred]
     value, vector = np.linalg.eigh(covariance)
-    # The symmetric root does not depend on the signs of the eigenvectors.
-    root = (vector * np.sqrt(np.maximum(value, 0.0))) @ vector.T
+    root = vector * np.sqrt(np.maximum(value, 0.0))
     normal = np.random.RandomState(0).standard_normal((_DRAWS, len(d)))
     draws = judged + normal @ root.T
     # Equal candidates (no factors found) tie up to rounding: the first has it.
