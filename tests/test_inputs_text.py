@@ -428,3 +428,31 @@ def test_samples_in_rows_can_be_dropped_by_name(tmp_path: Path) -> None:
     # Running numbers are no names.
     path = write(tmp_path / "n.csv", "a,2,type\n4,1,u\n6,1,v\n")
     assert read(path, target="type", drop=["2"]).X.tolist() == [[4], [6]]
+
+
+def test_a_row_of_labels_tells_nothing_about_the_columns(tmp_path: Path) -> None:
+    # With the labels, half of the cells of s2 would be text.
+    text = "gene,s1,s2,note\ntype,u,v,\ng1,1,<4,some\n"
+    with pytest.raises(ValueError, match="'<4' in row 'g1', column 's2'"):
+        read(write(tmp_path / "t.csv", text + "g2,5,6,1\n"), target="type")
+    table = read(write(tmp_path / "t.csv", text.replace("<4", "4")), target="type")
+    assert table.sample_names.tolist() == ["s1", "s2"]
+    assert "left out 1 column of text: 'note'" in table.notes
+
+
+def test_a_name_of_labels_in_both_margins(tmp_path: Path) -> None:
+    text = "id,a,b,type\ns,1,2,3\nt,4,5,6\ntype,u,v,w\n"
+    path = write(tmp_path / "t.csv", text)
+    # Where samples are in rows the other is a row of text, and said to be left out.
+    table = read(path, target="type", orient="rows")
+    assert table.X.tolist() == [[1, 2], [4, 5]]
+    assert "left out 1 row of text: 'type'" in table.notes
+    table = read(path, target="type", orient="columns")
+    assert table.sample_names.tolist() == ["a", "b"]
+    assert table.class_counts == {"u": 1, "v": 1}
+
+
+def test_the_wrong_way_round_is_said_before_labels_are_missed(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.csv", "id,x,y\ns,u,v\nt,w,z\n")
+    with pytest.raises(ValueError, match="wrong way round, say so with --orient"):
+        read(path, target="group", orient="rows")

@@ -71,15 +71,17 @@ def make_grid(
     bad = np.zeros(cells.values.shape, dtype=np.bool_)
     for j, at in cells.bad.items():
         bad[at, j] = True
-    # Columns of text first: in the other columns, a row of text has no number at all.
     read = ~np.isnan(cells.values)
+    label_rows = among(rows, () if in_rows else {how.target})
+    label_columns = among(columns, {how.target} if in_rows else ())
+    # Labels tell nothing about the cells beside them.
+    bad[label_rows] = read[label_rows] = False
+    # Columns of text first: in the other columns, a row of text has no number at all.
     text = (bad.sum(axis=0) > read.sum(axis=0)) & ~among(columns, how.features)
-    if in_rows:
-        text |= among(columns, {how.target})
+    text |= label_columns
     lines = bad[:, ~text].any(axis=1) & ~read[:, ~text].any(axis=1)
     lines &= ~among(rows, how.features)
-    if not in_rows:
-        lines |= among(rows, {how.target})
+    lines |= label_rows
     rest = bad & ~text & ~lines[:, None]
     if rest.any():
         _refuse(rest, frame, rows, columns, source)

@@ -9,7 +9,6 @@ is known does the shape of the table.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from itertools import compress
 
 import numpy as np
@@ -58,24 +57,28 @@ def to_block(sheet: Sheet, how: Reading, source: str) -> Block:
     wanted = _wanted(features, how)
     n_ignored = int(np.count_nonzero(~wanted[in_rows and named :]))
     there = ~among(samples, how.drop if named else ())
+    if not in_rows:
+        there &= ~among(samples, {how.target})
     rows, columns = (there, wanted) if in_rows else (wanted, there)
     columns[0] &= not named
     grid = make_grid(sheet, ids, rows, columns, how, in_rows, source)
-    notes += _left_out("row", "text", grid.text_rows, how)
-    notes += _left_out("column", "text", grid.text_columns, how)
+    margins = grid.text_columns if in_rows else grid.text_rows
+    for what, names in (("row", grid.text_rows), ("column", grid.text_columns)):
+        others = [name for name in names if names is not margins or name != how.target]
+        notes += _left_out(what, "text", others)
     keep = np.ones(len(grid.columns), dtype=np.bool_)
     if in_rows and how.features is None:
         # A running number says where in the file a sample stands, and files are sorted.
         keep = np.array([not counts(v) for v in grid.values.T], dtype=np.bool_)
         numbered = list(compress(grid.columns, ~keep))
-        notes += _left_out("column", "running numbers", numbered, how)
-    names = np.array(grid.columns, np.str_)[keep], np.array(grid.rows, np.str_)
-    feature_names, sample_names = names if in_rows else names[::-1]
+        notes += _left_out("column", "running numbers", numbered)
+    ends = np.array(grid.columns, np.str_)[keep], np.array(grid.rows, np.str_)
+    feature_names, sample_names = ends if in_rows else ends[::-1]
     return Block(
         grid.values[:, keep] if in_rows else np.ascontiguousarray(grid.values.T),
         sample_names if named else None,
         feature_names,
-        grid.text_columns if in_rows else grid.text_rows,
+        margins,
         orientation=orient,
         evidence=evidence,
         n_ignored=n_ignored,
@@ -94,11 +97,10 @@ def _wanted(names: list[str], how: Reading) -> npt.NDArray[np.bool_]:
     return wanted
 
 
-def _left_out(what: str, why: str, names: Iterable[str], how: Reading) -> list[str]:
-    others = [name for name in names if name != how.target]
-    if not others:
+def _left_out(what: str, why: str, names: list[str]) -> list[str]:
+    if not names:
         return []
-    return [f"left out {counted(len(others), what)} of {why}: {quoted(others)}"]
+    return [f"left out {counted(len(names), what)} of {why}: {quoted(names)}"]
 
 
 def guess(sheet: Sheet, how: Reading) -> tuple[str, str]:

@@ -115,11 +115,11 @@ def read(
         block = to_block(block, how, str(path))
     # Names that are not there are made, 64 bytes each.
     how.refuse_large(64 * sum(block.values.shape), path)
-    taken = labels_of(block, second, target, str(path))
     if block.samples is not None:
         way_out = "give each sample its own name"
         refuse_twice(block.samples, str(path), "sample name", way_out)
     table = _prepared(Table.of(block, str(path), found.name), how, duplicates)
+    taken = labels_of(block, second, target, str(path))
     if taken is not None:
         table = with_labels(table, taken)
     return _transformed(table, impute, log, keep_missing)
