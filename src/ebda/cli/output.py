@@ -34,17 +34,14 @@ def guarded(frame: Any) -> Any:
     {"'=a": ["'-x", '-1.5', 'x']}
     """
     pl = POLARS.load()
-    header = pl.DataFrame({"name": frame.columns})
-    text, names = pl.col(pl.String), pl.col("name")
-    safe = [
-        pl.when(cells.str.contains(_FORMULA) & ~cells.str.contains(_NUMBER))
-        .then("'" + cells)
-        .otherwise(cells)
-        .name.keep()
-        for cells in (text, names)
-    ]
-    frame = frame.with_columns(safe[0])
-    frame.columns = header.select(safe[1])["name"].to_list()
+
+    def safe(cells: Any) -> Any:
+        is_formula = cells.str.contains(_FORMULA) & ~cells.str.contains(_NUMBER)
+        return pl.when(is_formula).then("'" + cells).otherwise(cells).name.keep()
+
+    names = pl.DataFrame({"name": frame.columns}).select(safe(pl.col("name")))
+    frame = frame.with_columns(safe(pl.col(pl.String)))
+    frame.columns = names["name"].to_list()
     return frame
 
 
