@@ -90,13 +90,18 @@ class _NoFork:
     """Forks wait until no other thread is inside, and threads until a fork is over.
 
     A process cannot be forked while OpenBLAS multiplies with several threads: its
-    handler, or the first product in the child, waits for ever. The same is true of a
-    lock that the interpreter holds for an import, or Numba while it compiles.
+    handler, or the first product in the child, waits for ever. The same is true of the
+    lock that the interpreter holds while a module is imported.
     """
 
     def __init__(self) -> None:
-        self._changed = Condition(RLock())
         self._inside: Counter[int] = Counter()
+        self.begin()
+
+    def begin(self) -> None:
+        """No other thread is inside."""
+        self._changed = Condition(RLock())
+        self._inside = Counter({get_ident(): self._inside[get_ident()]})
 
     @contextmanager
     def __call__(self) -> Iterator[None]:
@@ -113,26 +118,18 @@ class _NoFork:
         finally:
             with self._changed:
                 self._inside[me] -= 1
-                if not self._inside[me]:
-                    del self._inside[me]
-                    self._changed.notify_all()
+                self._inside += Counter()  # without the zeros
+                self._changed.notify_all()
 
     def before(self) -> None:
         """Wait for the others, and let none begin."""
         self._changed.acquire()
-        while set(self._inside) - {get_ident()}:
+        while self._inside.total() > self._inside[get_ident()]:
             self._changed.wait()
 
-    def after_in_parent(self) -> None:
-        """Go on."""
+    def after(self) -> None:
+        """Let the others go on."""
         self._changed.release()
-
-    def after_in_child(self) -> None:
-        """The other threads are gone."""
-        mine = self._inside[get_ident()]
-        self.__init__()  # type: ignore[misc]
-        if mine:
-            self._inside[get_ident()] = mine
 
 
 no_fork = _NoFork()
@@ -141,8 +138,8 @@ no_fork = _NoFork()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
         before=no_fork.before,
-        after_in_parent=no_fork.after_in_parent,
-        after_in_child=no_fork.after_in_child,
+        after_in_parent=no_fork.after,
+        after_in_child=no_fork.begin,
     )
     os.register_at_fork(after_in_child=_pool.cache_clear)
     os.register_at_fork(after_in_child=one_blas_thread.begin)
