@@ -18,7 +18,6 @@ import pytest
 
 import ebda
 from ebda import EBClassifier
-from ebda.baselines import FAIR
 from ebda.cli import main
 from ebda.evaluation import Evaluation, evaluate
 from ebda.inputs import read
@@ -163,19 +162,6 @@ def test_missing_features_are_named_or_have_no_weight(
     status, _, err = run(capsys, "predict", "model", path)
     assert status == 1
     assert "there is no feature of the model, with samples in " in err
-
-
-def test_other_models_need_all_features(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    model = FAIR().fit(pl.DataFrame(X, schema=NAMES), np.repeat(["ill", "well"], 15))
-    ebda.save(model, "fair.ebda")
-    table().write_csv("new.csv")
-    options = ("--missing", "zero-weight")
-    status, _, err = run(capsys, "predict", "fair.ebda", Path("new.csv"), *options)
-    assert status == 1
-    assert "a FAIR cannot do without features" in err
 
 
 def test_json_and_a_file(

@@ -91,7 +91,12 @@ def test_models_that_cannot_be_reported_on(
         ("fair", "report", [], "holds a FAIR; a report is of EBClassifier"),
         ("means", "report", [], "holds a NormalMeans; a report is of EBClassifier"),
         ("means", "predict", [], "holds a NormalMeans, which classifies nothing"),
-        ("fair", "predict", ["--missing", "zero-weight"], "FAIR keeps no class means"),
+        (
+            "fair",
+            "predict",
+            ["--missing", "zero-weight"],
+            "FAIR cannot do without features",
+        ),
     ):
         assert main([command, str(tmp_path / f"{name}.ebda"), data, *options]) == 1
         assert message in capsys.readouterr().err

@@ -63,12 +63,12 @@ def run(options: argparse.Namespace) -> None:
         y = align(table.y, record.model.classes_, table.sample_names, table.source)
         table = replace(table, y=y)
     model, X = completed(record.model, table.X)
-    record, table = replace(record, model=model), replace(table, X=X)
+    table = replace(table, X=X)
     with by_name():
-        shown = honest(record, data, table, options.test)
+        shown = honest(model, record.evaluation, data, table, options.test)
         page.write_report(
             out,
-            record.model,
+            model,
             X=table.X,
             y=shown.y,
             evaluation=shown.evaluation,
@@ -106,7 +106,13 @@ class Shown:
     remarks: tuple[str, ...] = ()
 
 
-def honest(record: Any, data: dict[str, Any], table: Table, test: bool) -> Shown:
+def honest(
+    model: Any,
+    kept: Evaluation | None,
+    data: dict[str, Any],
+    table: Table,
+    test: bool,
+) -> Shown:
     """The error that can be shown with these samples.
 
     With the samples that the saved error was estimated from, that error. Others are a
@@ -115,7 +121,6 @@ def honest(record: Any, data: dict[str, Any], table: Table, test: bool) -> Shown
     """
     samples = table.fingerprint()
     names: list[str] = table.sample_names.tolist()
-    kept: Evaluation | None = record.evaluation
     if test:
         if samples == data.get("fitted_to"):
             raise ValueError(
@@ -127,7 +132,7 @@ def honest(record: Any, data: dict[str, Any], table: Table, test: bool) -> Shown
                 f"{table.source}: a test needs labels; say with --target or --labels "
                 "where they are"
             )
-        return Shown(table.y, evaluate(record.model, table.X, table.y), names)
+        return Shown(table.y, evaluate(model, table.X, table.y), names)
     if kept is None:
         return Shown(table.y, None, names)
     if samples == data.get("evaluated_on"):
