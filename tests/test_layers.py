@@ -14,7 +14,7 @@ ROOT = Path(ebda.__file__).parent
 # One layer per room, from the bottom up. A module may import its own room and those
 # above it in this list.
 LAYERS = [
-    {"typing", "sizes", "files", "listing", "registry", "storage"},
+    {"typing", "cached", "sizes", "files", "listing", "registry", "storage"},
     {"jobs"},
     {"kernels"},
     {"moments"},
@@ -39,6 +39,7 @@ LAYERS = [
 # Rooms that know nothing of scikit-learn.
 STEPS = {
     "typing",
+    "cached",
     "sizes",
     "files",
     "listing",

@@ -29,6 +29,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import faults
 from ebda import EBClassifier
+from ebda.cached import cached_property
 from ebda.kernels import threads
 from ebda.kernels.threads import allow_threads, available, one_blas_thread, over_blocks
 from ebda.sizes import override
@@ -340,3 +341,32 @@ os._exit(0)
 def test_a_process_can_be_forked_while_another_thread_fits(tmp_path: Path) -> None:
     done = faults.run(FORKING, tmp_path, timeout=120)
     assert done.out == "none hung\n", done.err
+
+
+def test_a_cached_attribute_holds_no_lock() -> None:
+    """While one thread computes it, another can compute that of another object."""
+    started, go_on = threading.Event(), threading.Event()
+
+    class Slow:
+        def __init__(self, waits: bool) -> None:
+            self.waits, self.calls = waits, 0
+
+        @cached_property
+        def value(self) -> int:
+            self.calls += 1
+            if self.waits:
+                started.set()
+                assert go_on.wait(10)
+            return 3
+
+    first, second = Slow(waits=True), Slow(waits=False)
+    thread = threading.Thread(target=lambda: first.value)
+    thread.start()
+    assert started.wait(10)
+    other = threading.Thread(target=lambda: second.value)
+    other.start()
+    other.join(5)
+    assert not other.is_alive()
+    go_on.set()
+    thread.join(10)
+    assert (first.value, second.value, first.calls, second.calls) == (3, 3, 1, 1)

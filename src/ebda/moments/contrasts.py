@@ -14,12 +14,12 @@ With two classes of n samples and a pooled variance this is the paper's
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ebda.cached import cached_property
 from ebda.kernels.contrasts import contrast_z
 from ebda.kernels.hashing import hash_columns
 from ebda.moments.classwise import ClassMoments

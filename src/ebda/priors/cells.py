@@ -8,10 +8,10 @@ within a cell, which is at most ``width**2 / 12`` of a noise variance of one.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
+from ebda.cached import cached_property
 from ebda.kernels.cells import cell_sums, round_to_steps
 from ebda.priors.posterior import all_equal
 from ebda.sizes import sizes

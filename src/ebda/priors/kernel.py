@@ -19,12 +19,12 @@ count.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr, ndtri
 
+from ebda.cached import cached_property
 from ebda.kernels.hermite import evaluate_cubics, hermite_coefficients
 from ebda.priors.base import BasePriorEstimator, PriorFamily, check_values
 from ebda.priors.posterior import broadcast_scale, finite_values, tail_probability

@@ -25,12 +25,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
-from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from ebda.cached import cached_property
 from ebda.data.finite import refuse_masked
 from ebda.kernels.extremes import minmax
 from ebda.kernels.hermite import Table, fits_in_table

@@ -22,13 +22,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import erfcx, log_ndtr, ndtri_exp
 
+from ebda.cached import cached_property
 from ebda.priors.base import (
     BasePriorEstimator,
     PriorFamily,

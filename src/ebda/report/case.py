@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy.typing as npt
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
+from ebda.cached import cached_property
 from ebda.evaluation import Evaluation, class_codes, log_probability, margins
 from ebda.listing import counted
 from ebda.report.markup import plain

@@ -7,10 +7,10 @@ Every shrinkage of the same effects is then a rule.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
+from ebda.cached import cached_property
 from ebda.covariance import Covariance, Decorrelated
 from ebda.moments import ClassMoments, Contrasts
 from ebda.priors import PriorEstimator

@@ -55,10 +55,10 @@ def assign_folds(
     fold = np.full(len(codes), -1)
     dealt = 0
     classes = []
-    tolerance = _TIED * float(np.abs(key).max(initial=0.0))
+    largest = float(np.abs(key).max(initial=0.0))
     for k in np.unique(codes):
         member = np.flatnonzero(codes == k)
-        different, place = _distinct(key[member], tolerance)
+        different, place = distinct(key[member], largest)
         classes.append((len(different), different, member, place))
     # The names of the classes do not matter either: their order is by content.
     for n, _, member, place in sorted(classes, key=lambda c: c[:2]):
@@ -69,11 +69,15 @@ def assign_folds(
     return fold
 
 
-def _distinct(key: FloatArray, tolerance: float) -> tuple[list[float], IntArray]:
-    """Distinct values in units of the tolerance, and the place of each key among them.
+def distinct(key: FloatArray, largest: float) -> tuple[list[float], IntArray]:
+    """Distinct keys, in units of the tolerance, and the place of each key among them.
 
-    Keys that differ by no more than rounding are one value.
+    Keys that differ by no more than rounding are one.
+
+    >>> distinct(np.array([0.3, 5.0, 0.1 + 0.2]), largest=5.0)[1]
+    array([0, 1, 0])
     """
+    tolerance = _TIED * largest
     order = np.argsort(key, kind="stable")
     starts = np.diff(key[order], prepend=-np.inf) > tolerance
     place = np.empty(len(key), dtype=np.intp)

@@ -32,7 +32,13 @@ from ebda.kernels.rows import add_scaled
 from ebda.rule.linear_rule import LinearRule
 from ebda.selection.calibration import Calibration, calibrate
 from ebda.selection.candidates import Name, Recipe
-from ebda.selection.folds import N_FOLDS, HeldOut, assign_folds, held_out_scores
+from ebda.selection.folds import (
+    N_FOLDS,
+    HeldOut,
+    assign_folds,
+    distinct,
+    held_out_scores,
+)
 from ebda.storage.fields import COUNT, DISTRIBUTION, Array, Scalar
 from ebda.storage.objects import Nested, Pairs, Schema, register
 from ebda.typing import FloatArray, IntArray
@@ -238,7 +244,7 @@ def select(
     folds = assign_folds(key, samples.codes, least, seed)
     held = folds >= 0
     if (
-        len(np.unique(key[held])) < _LEAST_HELD_OUT
+        len(distinct(key[held], np.abs(key).max())[0]) < _LEAST_HELD_OUT
         or len(np.unique(samples.codes[held])) < 2
         or not _trainable(samples, folds, n_classes, least)
     ):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -12,6 +11,7 @@ import dask.array as da
 import numpy as np
 from dask.delayed import delayed
 
+from ebda.cached import cached_property
 from ebda.data.dask.pieces import Grid, as_values, edges
 from ebda.data.dask.running import Runner, tree
 from ebda.data.dask.samples import ClusterSamples

@@ -6,7 +6,6 @@ Files are read by row groups, and of each row group the columns of a block.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cached_property
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ebda.cached import cached_property
 from ebda.data.disk.source import Block, Source
 from ebda.listing import listed
 from ebda.sizes import sizes

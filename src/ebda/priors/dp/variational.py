@@ -20,12 +20,12 @@ of problems of equal size along leading axes.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import betaln, digamma, expit, rel_entr
 
+from ebda.cached import cached_property
 from ebda.priors.cells import Cells
 from ebda.priors.discrete import DiscretePrior
 from ebda.typing import FloatArray
