@@ -197,3 +197,12 @@ def test_commands_on_the_pages_exist() -> None:
     page = (DOCS / "howto" / "command-line.md").read_text()
     for option in re.findall(r"^\| `(--[\w-]+)", page, flags=re.MULTILINE):
         assert option in options("fit"), option
+
+
+def test_tests_that_the_page_on_reliability_names_are_there() -> None:
+    page = (DOCS / "reliability.md").read_text()
+    named = re.findall(r"`(test_\w+\.py)(?:::(\w+))?`", page)
+    assert len(named) > 20
+    for file, name in named:
+        text = (Path(__file__).parent / file).read_text()
+        assert not name or f"def {name}(" in text, f"{file} has no {name}"
