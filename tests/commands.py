@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import signal
 import subprocess
@@ -18,6 +19,12 @@ def ebda(*arguments: str | Path, **options: Any) -> subprocess.CompletedProcess[
     settings: dict[str, Any] = {"text": True, "check": False, "timeout": 120}
     if not {"stdout", "stderr", "capture_output"} & set(options):
         settings["capture_output"] = True
+    if "preexec_fn" in options:  # coverage could not write its own file either
+        settings["env"] = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith("COVERAGE_")
+        }
     return subprocess.run(command, **(settings | options))
 
 
