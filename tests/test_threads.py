@@ -181,6 +181,8 @@ class Cluster(ParallelBackendBase):  # type: ignore[misc]
     def submit(self, *arguments: Any) -> None:
         raise NotImplementedError
 
+    apply_async = submit  # as joblib before 1.5 calls it
+
 
 @pytest.mark.usefixtures("six_cores")
 def test_the_workers_of_a_cluster_are_no_threads_here() -> None:

@@ -35,6 +35,8 @@ def solve(loadings: FloatArray, psi: FloatArray, rows: FloatArray) -> FloatArray
     >>> solve(np.ones((3, 1)), np.ones(3), np.full(3, 4.0)).round(12)
     array([1., 1., 1.])
     """
+    if not loadings.shape[1]:  # older versions of SciPy refuse empty matrices
+        return rows / psi
     weighted = loadings / psi[:, None]
     inner = np.eye(loadings.shape[1]) + loadings.T @ weighted
     common = cho_solve(cho_factor(inner), (rows @ weighted).T).T

@@ -30,7 +30,10 @@ def open_dask(X: Any) -> DaskData | None:
         return DaskData.of(X)
     # The type is asked because a Delayed object has every attribute.
     if hasattr(type(X), "to_dask_array") and hasattr(type(X), "columns"):
-        values = _numeric(X).to_dask_array(lengths=True)
+        frame = _numeric(X)
+        # Older versions of Dask fail on the length of a single partition.
+        lengths = np.ravel(frame.map_partitions(len).compute()).tolist()
+        values = frame.to_dask_array(lengths=lengths)
         return DaskData.of(values, list(X.columns))
     return None
 
