@@ -29,6 +29,7 @@ def design(
     return X, y, X_new, new
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", [PLAIN, {}], ids=["one rule", "default"])
 @pytest.mark.parametrize(
     ("sizes", "effect", "n_signals", "share"),

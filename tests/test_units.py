@@ -11,6 +11,7 @@ from ebda import EBClassifier
 from ebda.datasets import make_two_class
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 10_000))
 def test_three_coarse_features_in_any_units(seed: int) -> None:
     """Features of few values have ties, which rounding must not decide."""
