@@ -56,6 +56,11 @@ class Sizes:
         rule suits the data, and fitting would take longer than reading the data.
     gram_elements : int
         Values of the Gram matrices whose eigenvalues are computed at a time: 2 MiB.
+    residual_elements : int
+        Values of residuals that are kept in memory: 64 MiB. Folds need all of those of
+        the features that rules are compared on.
+    stacked_values : int
+        Values of the contrasts of folds that are worked on at a time: 8 MiB.
     coarse_values : int
         Values above which a Dirichlet process is first searched for in wider groups,
         and fitted with a looser default tolerance.
@@ -106,7 +111,7 @@ class Sizes:
     summed_features: int = 1 << 18
     compiled_elements: int = 1 << 25
     compiled_features: int = 1 << 19
-    tabulated_values: int = 1 << 17
+    tabulated_values: int = 1 << 13
     posterior_elements: int = 1 << 18
     grouped_variances: int = 1 << 15
     binned_values: int = 1000
@@ -114,6 +119,8 @@ class Sizes:
     least_compared: int = 1 << 12
     compared_values: int = 1 << 22
     gram_elements: int = 1 << 18
+    residual_elements: int = 1 << 23
+    stacked_values: int = 1 << 20
     coarse_values: int = 100_000
     # data
     kept_samples: int = 1024

@@ -8,10 +8,12 @@ from ebda.covariance.base import Covariance, CovarianceEstimator, Decorrelated
 from ebda.covariance.diagonal import DIAGONAL, Diagonal
 from ebda.covariance.factor import FACTOR
 from ebda.covariance.neighbours import NEIGHBOURS
+from ebda.covariance.shrunken import SHRUNKEN
+from ebda.covariance.summary import Residuals, Summary
 from ebda.registry import Registry
 
 COVARIANCES: Registry[CovarianceEstimator] = Registry(
-    "covariance", DIAGONAL, FACTOR, NEIGHBOURS
+    "covariance", DIAGONAL, SHRUNKEN, FACTOR, NEIGHBOURS
 )
 
 __all__ = [
@@ -20,4 +22,6 @@ __all__ = [
     "CovarianceEstimator",
     "Decorrelated",
     "Diagonal",
+    "Residuals",
+    "Summary",
 ]

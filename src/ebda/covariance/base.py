@@ -16,8 +16,8 @@ from typing import Protocol
 
 import numpy as np
 
-from ebda.data import Samples
-from ebda.moments import ClassMoments, Contrasts
+from ebda.covariance.summary import Summary
+from ebda.kernels.rows import inner_products
 from ebda.registry import Entry
 from ebda.typing import FloatArray
 
@@ -56,7 +56,7 @@ class Decorrelated:
 
 
 class Covariance(Protocol):
-    """An estimated correlation R."""
+    """An estimated correlation R; components are subclasses."""
 
     @property
     def is_diagonal(self) -> bool:
@@ -75,6 +75,25 @@ class Covariance(Protocol):
     def solve(self, rows: FloatArray) -> FloatArray:
         """R^-1 times each row; `rows` is not changed, and may be returned."""
 
+    def weigh(
+        self, e: FloatArray, values: Decorrelated, unit: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """The weights of a rule, ``w = R^-1 (unit eta)``, and ``w' R w`` of each row.
+
+        Parameters
+        ----------
+        e : ndarray of shape (n_contrasts, n_features)
+            An estimate of the means of decorrelated values.
+        values : Decorrelated
+            These values.
+        unit : ndarray of shape (n_contrasts, 1) or (n_contrasts, n_features)
+            Standard errors in units of the standard deviations.
+        """
+        # For all that have no shorter way.
+        rows = self.restore(e, values) * unit
+        solved = self.solve(rows)
+        return solved, inner_products(rows, solved)
+
 
 @dataclass(frozen=True)
 class CovarianceEstimator(Entry):
@@ -85,34 +104,35 @@ class CovarianceEstimator(Entry):
     name, line
         See :class:`~ebda.registry.Entry`.
     estimate : callable
-        From the moments, the contrasts and the samples (None where `needs_samples` is
-        False) to a component.
+        From a summary of the data to a component. The summary has no samples where
+        `needs_samples` is False.
     needs_samples : bool
         Whether it looks at the samples again, after their moments.
     needs_order : bool
         Whether the order of the features means something to it.
     adjusts_null : bool
         Whether what it leaves may be off N(0, 1) in a way that theory does not tell, so
-        that thresholds use the empirical null and more candidates are compared.
+        that the null is estimated.
+    compared : tuple of str
+        Names of the shrinkages that ``shrinkage="auto"`` compares with it.
     in_auto : bool
         Whether ``covariance="auto"`` compares it.
     is_usual : bool
-        Whether it is preferred where the samples do not decide.
+        Whether it is taken where no samples can be held out.
     """
 
-    estimate: Callable[[ClassMoments, Contrasts, Samples | None], Covariance]
+    estimate: Callable[[Summary], Covariance]
     needs_samples: bool = False
     needs_order: bool = False
     adjusts_null: bool = False
+    compared: tuple[str, ...] = ("mean", "sparse")
     in_auto: bool = True
     is_usual: bool = False
 
-    def __call__(
-        self, moments: ClassMoments, contrasts: Contrasts, samples: Samples | None
-    ) -> Covariance:
+    def __call__(self, data: Summary) -> Covariance:
         """Estimate it."""
-        if self.needs_samples and samples is None:
+        if self.needs_samples and data.samples is None:
             raise ValueError(
                 f"covariance={self.name!r} needs the samples, not moments alone"
             )
-        return self.estimate(moments, contrasts, samples)
+        return self.estimate(data)

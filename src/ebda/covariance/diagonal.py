@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from ebda.covariance.base import CovarianceEstimator, Decorrelated
-from ebda.data import Samples
-from ebda.moments import ClassMoments, Contrasts
+from ebda.covariance.base import Covariance, CovarianceEstimator, Decorrelated
+from ebda.covariance.summary import Summary
 from ebda.typing import FloatArray
 
 
-class Diagonal:
+class Diagonal(Covariance):
     """R is the identity."""
 
     is_diagonal = True
@@ -24,11 +23,12 @@ class Diagonal:
         return rows
 
 
-def diagonal(
-    moments: ClassMoments, contrasts: Contrasts, samples: Samples | None
-) -> Diagonal:
+def diagonal(data: Summary) -> Diagonal:
     """Independent features."""
     return Diagonal()
 
 
-DIAGONAL = CovarianceEstimator("diagonal", "features one by one", diagonal)
+# Where features are independent nothing is better than the posterior mean.
+DIAGONAL = CovarianceEstimator(
+    "diagonal", "features one by one", diagonal, compared=("mean",), in_auto=False
+)

@@ -37,14 +37,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import eigh
 
 from ebda.covariance import low_rank
 from ebda.covariance.base import Covariance, CovarianceEstimator, Decorrelated
 from ebda.covariance.diagonal import Diagonal
-from ebda.data import Samples
-from ebda.kernels.threads import no_fork, one_blas_thread
-from ebda.moments import ClassMoments, Contrasts
+from ebda.covariance.summary import Residuals, Spectrum, Summary
+from ebda.kernels.threads import no_fork
 from ebda.typing import FloatArray
 
 # The 99 % point of the distribution of Tracy and Widom of order one.
@@ -54,7 +52,7 @@ _LEAST_SPECIFIC = 0.05
 
 
 @dataclass(frozen=True, eq=False)
-class Factors:
+class Factors(Covariance):
     """``R = L L' + Psi``: common factors, and an independent rest.
 
     Parameters
@@ -124,72 +122,37 @@ def spike_strength(
     return strength, np.maximum(cosine2, 0.0)
 
 
-def common_factors(
-    samples: Samples, means: FloatArray, variance: FloatArray, n_varying: int
-) -> Factors | None:
-    """The factors of the residuals of `samples`, or None if there are none.
+def common_factors(residuals: Residuals, spectrum: Spectrum, p: int) -> Factors | None:
+    """The factors of the residuals, or None if there are none.
 
     Parameters
     ----------
-    samples : Samples
-        Rows to estimate them from.
-    means : ndarray of shape (n_classes, n_features)
-        Class means, which are subtracted.
-    variance : ndarray of shape (n_features,)
-        Variances within the classes.
-    n_varying : int
+    residuals : Residuals
+        Of the samples to estimate them from.
+    spectrum : Spectrum
+        Their eigenvalues.
+    p : int
         Number of features that are not constant.
     """
-    scale = np.sqrt(variance)
-    p = n_varying
-    root = np.sqrt(samples.weight)
-    gram = samples.gram(means, scale)
-    df = _centre(gram, samples, root)
-    if df <= 0:
+    df = spectrum.df
+    n_factors = np.count_nonzero(spectrum.eigenvalue > largest_by_chance(df, p))
+    if not n_factors:
         return None
-    gram /= df
-    # Only those beyond the edge; the matrix is overwritten.
-    edge = largest_by_chance(df, p)
-    # On one thread: on several, its many small steps wait for each other, and took
-    # twenty times as long beside other work.
-    with one_blas_thread():
-        eigenvalue, vectors = eigh(
-            gram, overwrite_a=True, check_finite=False, subset_by_value=(edge, np.inf)
-        )
-    if not eigenvalue.size:
-        return None
-    eigenvalue, vectors = eigenvalue[::-1], vectors[:, ::-1]
+    eigenvalue = spectrum.eigenvalue[:n_factors]
     strength, cosine2 = spike_strength(eigenvalue, p / df)
     size = np.sqrt(strength * cosine2 / (eigenvalue * df))
-    combine = root[:, None] * vectors * size
-    loadings = samples.loadings(means, scale, combine)
+    combine = spectrum.vectors[:, :n_factors] * size
+    loadings = residuals.expand(combine.T).T
     specific = 1 - np.einsum("jk,jk->j", loadings, loadings)
     return Factors(loadings, np.maximum(specific, _LEAST_SPECIFIC))
 
 
-def _centre(gram: FloatArray, samples: Samples, root: FloatArray) -> float:
-    """Subtract the class means from the Gram matrix; returns the degrees of freedom.
-
-    The means are zero already if they are those of exactly these samples.
-    """
-    df = float(samples.weight.sum())
-    for k in np.unique(samples.codes):
-        member = np.where(samples.codes == k, root, 0.0)
-        total = member @ member
-        gram -= np.outer(member, member @ gram) / total
-        gram -= np.outer(gram @ member, member) / total
-        df -= 1
-    return df
-
-
-def factor(
-    moments: ClassMoments, contrasts: Contrasts, samples: Samples | None
-) -> Covariance:
+def factor(data: Summary) -> Covariance:
     """Common factors, or the diagonal where there are none."""
-    assert samples is not None
-    n_varying = int(np.count_nonzero(~contrasts.constant))
-    found = common_factors(samples, moments.means, contrasts.variance, n_varying)
-    return Diagonal() if found is None else found
+    spectrum = data.spectrum
+    if spectrum is None:
+        return Diagonal()
+    return common_factors(data.residuals, spectrum, data.n_varying) or Diagonal()
 
 
 FACTOR = CovarianceEstimator(
@@ -197,6 +160,4 @@ FACTOR = CovarianceEstimator(
     "common factors taken out",
     factor,
     needs_samples=True,
-    adjusts_null=True,
-    is_usual=True,
 )

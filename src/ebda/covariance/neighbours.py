@@ -16,8 +16,8 @@ import numpy.typing as npt
 from ebda.covariance.autoregressive import transposed, unwhiten, whiten
 from ebda.covariance.base import Covariance, CovarianceEstimator, Decorrelated
 from ebda.covariance.diagonal import Diagonal
+from ebda.covariance.summary import Summary
 from ebda.data import Samples
-from ebda.moments import ClassMoments, Contrasts
 from ebda.typing import FloatArray
 
 # With less correlation between neighbours their order is not used: in the designs of
@@ -28,7 +28,7 @@ _LARGEST = 0.999
 
 
 @dataclass(frozen=True, eq=False)
-class Autoregression:
+class Autoregression(Covariance):
     """``R_ij = rho^|i - j|``, skipping features that are constant.
 
     Parameters
@@ -99,17 +99,16 @@ def neighbour_correlation(
     return float(np.clip(rho, -_LARGEST, _LARGEST))
 
 
-def neighbours(
-    moments: ClassMoments, contrasts: Contrasts, samples: Samples | None
-) -> Covariance:
+def neighbours(data: Summary) -> Covariance:
     """Autoregression along the features, or the diagonal where they have no order.
 
     Whitening also takes apart what neighbours have in common in their means, and is
     worth it for a strong correlation only.
     """
-    assert samples is not None
+    assert data.samples is not None
+    contrasts = data.contrasts
     rho = neighbour_correlation(
-        samples, moments.means, contrasts.variance, contrasts.constant
+        data.samples, data.moments.means, contrasts.variance, contrasts.constant
     )
     if rho < _LEAST_NEIGHBOUR_CORRELATION:
         return Diagonal()

@@ -95,6 +95,24 @@ class Samples(Protocol):
             Weights of the samples.
         """
 
+    def projections(
+        self, means: FloatArray, scale: FloatArray, rows: FloatArray
+    ) -> FloatArray:
+        """``R rows'``, of shape (n_samples, n_rows), R the residuals.
+
+        Parameters
+        ----------
+        means : ndarray of shape (n_classes, n_features)
+            Class means.
+        scale : ndarray of shape (n_features,)
+            Standard deviations.
+        rows : ndarray of shape (n_rows, n_features)
+            What is multiplied with the residuals.
+        """
+
+    def residual_rows(self, means: FloatArray, scale: FloatArray) -> FloatArray:
+        """R itself, in memory: for data of which there is not much."""
+
     def neighbour_sums(
         self, means: FloatArray, scale: FloatArray, third: IntArray
     ) -> NeighbourSums:

@@ -280,6 +280,21 @@ class RowSamples(ChosenRows):
                 np.matmul(R.T, combine, out=out[cols])
         return out
 
+    def projections(
+        self, means: FloatArray, scale: FloatArray, rows: FloatArray
+    ) -> FloatArray:
+        total = np.zeros((len(self), len(rows)))
+        for cols, R in self.residuals(means, scale):
+            with no_fork():
+                total += R @ rows[:, cols].T
+        return total
+
+    def residual_rows(self, means: FloatArray, scale: FloatArray) -> FloatArray:
+        out = np.empty((len(self), len(scale)))
+        for cols, R in self.residuals(means, scale):
+            out[:, cols] = R
+        return out
+
     def neighbour_sums(
         self, means: FloatArray, scale: FloatArray, third: IntArray
     ) -> NeighbourSums:

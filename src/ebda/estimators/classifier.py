@@ -12,7 +12,7 @@ import numpy.typing as npt
 from joblib import Parallel, delayed
 from sklearn.utils import check_random_state
 
-from ebda.covariance import COVARIANCES
+from ebda.covariance import COVARIANCES, Summary
 from ebda.data import Samples
 from ebda.estimators.moment_classifier import (
     MomentClassifier,
@@ -25,17 +25,11 @@ from ebda.moments import VARIANCES, ClassMoments
 from ebda.priors import PriorEstimator, make_prior
 from ebda.priors.posterior import Posterior, Prior
 from ebda.rule.effects import Effects
-from ebda.rule.linear_rule import LinearRule, log_odds
+from ebda.rule.linear_rule import log_odds
 from ebda.rule.ranking import Ranking, rank_features
 from ebda.rule.shrinkage import SHRINKAGES
-from ebda.selection.candidates import (
-    Name,
-    Recipe,
-    Summary,
-    beside_factors,
-    drop_redundant,
-)
-from ebda.selection.weights import Selection, combine, select
+from ebda.selection.candidates import Recipe, candidates, reported
+from ebda.selection.weights import Selection, combine, select, without_folds
 from ebda.storage.fields import COUNT
 from ebda.storage.objects import Nested, register
 from ebda.typing import FloatArray
@@ -83,6 +77,10 @@ class EBClassifier(MomentClassifier):
     priors : None, "empirical", "uniform" or array-like of shape (n_classes,)
         Class probabilities, in the order of `classes_`. None and "empirical" take
         the shares of the training data.
+    calibrate : bool
+        Whether samples are held out to turn scores into probabilities even where there
+        is one rule and nothing to compare it with. False takes the scores of that rule
+        as log-odds, which is overconfident with many features.
     n_jobs : int, optional
         Folds, and batches of a prior given by name, that are fitted in parallel; the
         result does not depend on it.
@@ -160,6 +158,7 @@ class EBClassifier(MomentClassifier):
         variance: str = "moderated",
         covariance: str = "auto",
         priors: Any = None,
+        calibrate: bool = True,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -170,6 +169,7 @@ class EBClassifier(MomentClassifier):
         self.variance = variance
         self.covariance = covariance
         self.priors = priors
+        self.calibrate = calibrate
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -205,25 +205,21 @@ class EBClassifier(MomentClassifier):
         """From moments to the rule, step by step."""
         finished = self._timer()
         contrasts = self._contrasts(training, moments)
-        # Covariance, prior and posterior of each candidate.
         recipe, data = self._recipe(), Summary(moments, contrasts, samples)
-        part = recipe.part_to_compare(data)
-        recipe = recipe.without_order() if part is not data else recipe
-        effects = drop_redundant(recipe.effects(part))
-        recipe = recipe.only(list(effects))
-        rules = recipe.rules(effects, part.moments)
+        # Covariance, prior and posterior of each candidate.
+        part = recipe.part_to_compare(data) if self._compares(recipe) else data
+        recipe = recipe if part is data else recipe.without_order()
+        effects = recipe.effects(part)
+        recipe = recipe.found(effects)
         finished("covariance, prior and posterior")
         # The rules are weighted by how well they separate held-out samples.
-        self.selection_, share = self._select(effects, rules, part)
+        self.selection_, share = self._select(recipe, effects, part)
         finished(f"choice of the rule\n{self.selection_}")
-        shown = beside_factors(effects) or self.selection_.best
-        rule_of = rules.__getitem__
         if part is not data:
-            recipe = recipe.only(self.selection_.used(shown))
-            effects = recipe.effects(data)
-            rule_of = partial(recipe.rule, effects=effects, moments=moments)
-        self._keep_effects(effects, shown)
+            effects = recipe.only(self.selection_.used()).effects(data)
+        self._keep_effects(effects)
         # One linear rule.
+        rule_of = partial(recipe.rule, effects=effects, moments=moments)
         odds = log_odds(self.class_prior_)
         self._keep_rule(combine(rule_of, self.selection_.candidates, share, odds))
 
@@ -238,49 +234,49 @@ class EBClassifier(MomentClassifier):
                 f"zero_threshold must lie between 0 and 1, got {self.zero_threshold!r}"
             )
 
-    def _recipe(self, for_folds: bool = False) -> Recipe:
-        """The candidates; in folds a few digits of the prior are enough."""
-        return Recipe.of(
+    def _recipe(self) -> Recipe:
+        """The candidates."""
+        return Recipe(
             self.variance,
-            self.covariance,
-            self.shrinkage,
+            candidates(self.covariance, self.shrinkage),
             self.zero_threshold,
-            {
-                "main": partial(self._make_prior, for_folds),
-                "kernel": lambda start: make_prior("kernel"),
-            },
+            self._make_prior,
             self._unbiased_midpoint,
         )
 
-    def _make_prior(self, for_folds: bool, start: Prior | None) -> PriorEstimator:
-        settings = {"random_state": self.random_state, "n_jobs": self.n_jobs}
-        if for_folds:
-            settings |= {"n_jobs": 1, "start": start}
-        return make_prior(self.prior, for_classifier=True, **settings)
+    def _make_prior(self) -> PriorEstimator:
+        return make_prior(
+            self.prior,
+            for_classifier=True,
+            random_state=self.random_state,
+            n_jobs=self.n_jobs,
+        )
+
+    def _compares(self, recipe: Recipe) -> bool:
+        """Whether samples are held out: to compare candidates, or to calibrate one."""
+        return bool(self.calibrate) or len(recipe.names) > 1
 
     def _needs_samples(self) -> bool:
-        return self._recipe().needs_samples
+        recipe = self._recipe()
+        return self._compares(recipe) or any(
+            COVARIANCES[name].needs_samples for name in recipe.covariances
+        )
 
     def _select(
-        self,
-        effects: dict[Name, Effects],
-        rules: dict[Name, LinearRule],
-        part: Summary,
+        self, recipe: Recipe, effects: dict[str, Effects], part: Summary
     ) -> tuple[Selection, FloatArray]:
         """The choice between the candidates, and what their rules are multiplied by."""
-        names = list(effects)
-        if len(names) == 1:
-            reason = "There was one rule, and nothing to compare it with."
-            return Selection.without_folds(names, names[0], reason), np.ones(1)
-        state, samples = self.random_state, part.samples
-        assert samples is not None
-        sd = np.sqrt(part.contrasts.variance)
+        names, state = recipe.names, self.random_state
+        if not self._compares(recipe):
+            reason = "One rule, not calibrated: calibrate=False."
+            return without_folds(names, names[0], reason)
+        rules = [recipe.rule(name, effects, part.moments) for name in names]
         return select(
-            self._recipe(for_folds=True).starting_at(effects),
-            samples,
-            samples.fingerprint(part.moments.means, sd),
-            np.array([rules[name].score_sd for name in names]),
-            len(self.classes_),
+            recipe,
+            part,
+            effects,
+            np.array([rule.score_sd for rule in rules]),
+            self.class_prior_,
             VARIANCES[self.variance].min_samples,
             0 if state is None else check_random_state(state).randint(2**31 - 1),
             self._run,
@@ -301,10 +297,10 @@ class EBClassifier(MomentClassifier):
         with one_blas_thread():
             return list(parallel(delayed(function)(*job) for job in jobs))
 
-    def _keep_effects(self, effects: dict[Name, Effects], reported: Name) -> None:
+    def _keep_effects(self, effects: dict[str, Effects]) -> None:
         self.n_factors_ = max(e.covariance.n_factors for e in effects.values())
         self.calibration_ = self.selection_.calibration
-        shown = effects[reported]
+        shown = effects[reported(effects, self.selection_.best)]
         self.prior_estimator_ = shown.prior_estimator
         self.posterior_ = shown.posterior
         self.z_ = squeeze(shown.z)

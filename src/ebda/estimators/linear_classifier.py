@@ -140,6 +140,10 @@ class LinearClassifier(
     def decision_function(self, X: Any) -> FloatArray:
         """Scores: one per sample for two classes, else one per class and sample.
 
+        They are linear in X. The most probable class is that of `predict_proba`; it
+        has the largest score, except where the held-out samples have shown that a
+        small difference of scores means less than the class probabilities.
+
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
@@ -168,7 +172,9 @@ class LinearClassifier(
             Samples.
         """
         score = self._scores(X)
-        function = partial(label_of, classes=self.classes_)
+        function = partial(
+            label_of, classes=self.classes_, calibration=self._calibration()
+        )
         labels: npt.NDArray[Any] = of_scores(function, score, None, self.classes_.dtype)
         return labels
 
@@ -218,17 +224,18 @@ class LinearClassifier(
         return tags
 
 
-def label_of(score: FloatArray, classes: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The class with the largest score, or the sign of the one score of two.
+def label_of(
+    score: FloatArray, classes: npt.NDArray[Any], calibration: Calibration
+) -> npt.NDArray[Any]:
+    """The class with the largest probability; the first of those that tie.
 
-    >>> label_of(np.array([[-1.0], [2.0]]), np.array(["a", "b"])).tolist()
+    >>> score = np.array([[-1.0], [2.0]])
+    >>> label_of(score, np.array(["a", "b"]), Calibration.none()).tolist()
     ['a', 'b']
     """
-    if score.shape[1] == 1:
-        place = (score[:, 0] > 0).astype(np.intp)
-    else:
-        place = score.argmax(axis=1)
-    labels: npt.NDArray[Any] = classes[place]
+    # Of what predict_proba returns, to the bit.
+    p = np.exp(calibration.log_probabilities(score))
+    labels: npt.NDArray[Any] = classes[p.argmax(axis=1)]
     return labels
 
 

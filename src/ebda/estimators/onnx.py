@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ebda import __version__
 from ebda.estimators.linear_classifier import LinearClassifier
+from ebda.rule.linear_rule import log_odds
 
 _OPSET = 18
 
@@ -117,7 +118,7 @@ def _shapes(operator: Any) -> None:
 
 
 def _convert(scope: Any, operator: Any, container: Any) -> None:
-    """Nodes of the graph: scores, the place of the largest, probabilities."""
+    """Nodes of the graph: scores, probabilities, the place of the largest."""
     from skl2onnx.common.data_types import guess_proto_type
     from skl2onnx.proto import onnx_proto
 
@@ -140,22 +141,29 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     coef = constant("coef", types.DOUBLE, np.ascontiguousarray(rule.coef_.T))
     product = node("MatMul", [x, coef])
     score = node("Add", [product, constant("intercept", types.DOUBLE, rule.intercept_)])
-    two = len(rule.classes_) == 2
-    if two:  # a tie of the two goes to the first, as in predict
-        score = node("Concat", [node("Neg", [score]), score], axis=1)
-    place = node("ArgMax", [score], axis=1, keepdims=0)
+    # The average over slopes (ebda.selection.calibration) on an axis of its own, and
+    # the noise.
+    calibration, k = rule._calibration(), len(rule.classes_)
+    prior = np.full(k, 1 / k) if calibration.prior is None else calibration.prior
+    held = log_odds(prior)
+    two = k == 2
+    free = node("Sub", [score, constant("held", types.DOUBLE, held)])
+    axis = constant("axis", types.INT64, np.array([2]))
+    slope = constant("slope", types.DOUBLE, calibration.slope)
+    scaled = node("Mul", [node("Unsqueeze", [free, axis]), slope])
+    logits = node("Add", [scaled, constant("log_prior", types.DOUBLE, held[:, None])])
+    if two:
+        logits = node("Concat", [node("Neg", [logits]), logits], axis=1)
+        each = node("Sigmoid", [logits])
+    else:
+        each = node("Softmax", [logits], axis=1)
+    share = constant("share", types.DOUBLE, calibration.share[:, None])
+    mixed = node("Squeeze", [node("MatMul", [each, share]), axis])
+    noise = constant("noise", types.DOUBLE, calibration.noise * prior)
+    p = node("Add", [mixed, noise])
+    # A tie goes to the first class, as in predict.
+    place = node("ArgMax", [p], axis=1, keepdims=0)
     classes = labels(rule.classes_)
     kind = types.INT64 if classes.dtype == np.int64 else types.STRING
     node("Gather", [constant("classes", kind, classes), place], label, axis=0)
-    # The average over slopes (ebda.selection.calibration) on an axis of its own, and
-    # the noise.
-    calibration = rule._calibration()
-    axis = constant("axis", types.INT64, np.array([2]))
-    slope = constant("slope", types.DOUBLE, calibration.slope)
-    scaled = node("Mul", [node("Unsqueeze", [score, axis]), slope])
-    each = node("Sigmoid", [scaled]) if two else node("Softmax", [scaled], axis=1)
-    share = constant("share", types.DOUBLE, calibration.share[:, None])
-    mixed = node("Squeeze", [node("MatMul", [each, share]), axis])
-    noise = np.array([calibration.noise / len(rule.classes_)])
-    p = node("Add", [mixed, constant("noise", types.DOUBLE, noise)])
     node("Cast", [p], probabilities, to=guess_proto_type(operator.outputs[1].type))

@@ -51,13 +51,16 @@ def any_nonzero(rows: FloatArray) -> npt.NDArray[np.bool_]:
     return found
 
 
-def inner_product(a: FloatArray, b: FloatArray) -> float:
-    """``sum_cj a_cj b_cj``, the same for any number of threads."""
+def inner_products(a: FloatArray, b: FloatArray) -> FloatArray:
+    """``sum_j a_cj b_cj`` of each row, the same for any number of threads."""
 
-    def multiply(cols: slice) -> float:
-        return float(np.einsum("cj,cj->", a[:, cols], b[:, cols]))
+    def multiply(cols: slice) -> FloatArray:
+        product: FloatArray = np.einsum("cj,cj->c", a[:, cols], b[:, cols])
+        return product
 
-    return sum(over_blocks(multiply, a.shape[1], sizes.summed_features, True))
+    parts = over_blocks(multiply, a.shape[1], sizes.summed_features, True)
+    total: FloatArray = np.sum(parts, axis=0)
+    return total
 
 
 def row_products(rows: FloatArray, means: FloatArray) -> FloatArray:

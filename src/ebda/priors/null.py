@@ -45,6 +45,13 @@ class Null:
         """Whether it is N(0, 1)."""
         return np.ndim(self.loc) == 0 and self.loc == 0 and self.scale == 1
 
+    def repeated(self, times: int) -> Null:
+        """The same for a stack of the contrasts."""
+        if self.is_standard:
+            return self
+        loc, scale = (np.tile(v, (times, 1)) for v in (self.loc, self.scale))
+        return Null(loc, scale)
+
     def standardise(self, z: FloatArray) -> FloatArray:
         """Values shifted and scaled so that the null is N(0, 1)."""
         if self.is_standard:

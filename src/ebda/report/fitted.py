@@ -10,7 +10,6 @@ from ebda.report.drawings import bar
 from ebda.report.markup import Column, Markup, join, name, section, table, tag
 from ebda.report.words import DASH, MINUS, count, line_of, listed, percent
 from ebda.rule.shrinkage import SHRINKAGES
-from ebda.selection.candidates import CANDIDATES
 from ebda.typing import FloatArray
 
 # A prior with more atoms than this is summed up.
@@ -80,23 +79,28 @@ def _choice(case: Case) -> str:
     selection = case.model.selection_
     if not selection.n_folds:
         return str(selection.reason)
+    if len(selection.candidates) == 1:
+        return str(selection.words())
     lines = "; ".join(_lines(*selection.best))
-    return (
-        f"{count(len(selection.candidates))} rules were compared by how well they "
-        f"separate the classes on held-out samples, in {selection.n_folds} folds of "
-        "the training data. The model is their average, weighted by the probability "
-        "that each one is the best. The largest weight, "
-        f"{percent(selection.weight.max())}, has “{', '.join(selection.best)}”"
-        f"{f' ({lines})' if lines else ''}. The held-out scores also calibrate the "
-        "probabilities."
-    )
+    return " ".join(
+        [
+            f"{count(len(selection.candidates))} rules were compared by how well they "
+            f"separate the classes on held-out samples, in {selection.n_folds} folds "
+            "of the training data. The model is their average, and the better a rule "
+            "separates the more it counts. The largest weight, "
+            f"{percent(selection.weight.max())}, has “{', '.join(selection.best)}”"
+            f"{f' ({lines})' if lines else ''}. The held-out scores also calibrate "
+            "the probabilities.",
+            selection.doubt,
+        ]
+    ).strip()
 
 
 def _lines(covariance: str, candidate: str) -> list[str]:
     """What the two parts of a rule are, as far as they are registered."""
     lines = [
         line_of(COVARIANCES, covariance),
-        line_of(CANDIDATES, candidate) or line_of(SHRINKAGES, candidate),
+        line_of(SHRINKAGES, candidate),
     ]
     return [line for line in lines if line]
 

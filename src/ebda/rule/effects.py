@@ -16,7 +16,7 @@ from ebda.moments import ClassMoments, Contrasts
 from ebda.priors import PriorEstimator
 from ebda.priors.null import Null
 from ebda.priors.posterior import Posterior
-from ebda.rule.linear_rule import LinearRule, linear_rule
+from ebda.rule.linear_rule import LinearRule, rule_of_weights
 from ebda.rule.shrinkage import SHRINKAGES, Shrinkage
 from ebda.typing import FloatArray
 
@@ -62,11 +62,12 @@ class Effects:
     def slope(self, shrinkage: Shrinkage, kappa: float) -> FloatArray:
         """Derivative of the estimate by z.
 
-        That of the posterior mean is the posterior variance; for a rule with jumps it
-        is a difference quotient.
+        For a rule with jumps it is a difference quotient.
         """
-        if not shrinkage.thresholds:
-            return np.where(self.contrasts.constant, 0.0, self.posterior.sd**2)
+        if shrinkage.slope is not None:
+            return np.where(
+                self.contrasts.constant, 0.0, shrinkage.slope(self.posterior)
+            )
         prior, z = self.prior_estimator.prior_, self.z
         above, below = (
             shrinkage.estimate(x, prior.posterior(x), kappa)
@@ -76,6 +77,34 @@ class Effects:
         slope[:, self.contrasts.constant] = 0.0
         return slope
 
+    def weights(
+        self, shrinkage: Shrinkage, kappa: float
+    ) -> tuple[FloatArray, FloatArray]:
+        """Weights of the rule in units of the standard deviations.
+
+        Parameters
+        ----------
+        shrinkage, kappa
+            An entry of `SHRINKAGES`, and its threshold.
+
+        Returns
+        -------
+        weights : ndarray of shape (n_contrasts, n_features)
+        variance : ndarray of shape (n_contrasts,)
+            Variance of each score within a class, as the covariance has it.
+        """
+        e = shrinkage.estimate(self.z, self.posterior, kappa)
+        if not self.null.is_standard:
+            e = e * self.null.scale
+        if self.contrasts.any_constant:
+            e = np.where(self.contrasts.constant, 0.0, e)
+        unit = np.sqrt(self.contrasts.variance_factor)
+        return self.covariance.weigh(e, self.values, unit)
+
+    def divergence(self, shrinkage: Shrinkage, kappa: float) -> FloatArray:
+        """``d eta_j / d z_j`` of every feature (:func:`~ebda.rule.linear_rule`)."""
+        return self.values.divergence(self.slope(shrinkage, kappa))
+
     def rule(
         self,
         moments: ClassMoments,
@@ -83,7 +112,6 @@ class Effects:
         shrinkage: str,
         kappa: float,
         unbiased: bool = True,
-        with_sd: bool = True,
     ) -> LinearRule:
         """The linear rule of one shrinkage.
 
@@ -97,31 +125,19 @@ class Effects:
             Name in `SHRINKAGES`, and its threshold.
         unbiased : bool
             Whether to correct the bias of the midpoint; False is the paper's rule.
-        with_sd : bool
-            Whether to compute the standard deviation of the scores.
         """
-        how = SHRINKAGES[shrinkage]
-        e = how.estimate(self.z, self.posterior, kappa)
-        if not self.null.is_standard:
-            e = e * self.null.scale
-        eta = self.covariance.restore(e, self.values)
-        divergence = None
-        if unbiased and not _is_balanced(self.contrasts, moments):
-            divergence = self.values.divergence(self.slope(how, kappa))
-        return linear_rule(
-            moments,
-            self.contrasts,
-            eta,
-            self.covariance,
-            class_prior,
-            divergence,
-            with_sd,
+        how, divergence = SHRINKAGES[shrinkage], None
+        if unbiased and not is_balanced(self.contrasts, moments.counts):
+            divergence = self.divergence(how, kappa)
+        weights, variance = self.weights(how, kappa)
+        return rule_of_weights(
+            moments, self.contrasts, weights, variance, class_prior, divergence
         )
 
 
-def _is_balanced(contrasts: Contrasts, moments: ClassMoments) -> bool:
+def is_balanced(contrasts: Contrasts, counts: FloatArray) -> bool:
     """Whether the midpoints need no correction: two classes of one size."""
-    weight = (contrasts.positive**2 - contrasts.negative**2) / moments.counts
+    weight = (contrasts.positive**2 - contrasts.negative**2) / counts
     return bool(np.allclose(weight.sum(axis=1), 0.0, atol=1e-15))
 
 

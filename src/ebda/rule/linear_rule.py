@@ -26,7 +26,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ebda.covariance import Covariance
-from ebda.kernels.rows import divide_by_root, inner_product, row_products
+from ebda.kernels.rows import divide_by_root, inner_products, row_products
 from ebda.moments import ClassMoments, Contrasts
 from ebda.typing import FloatArray
 
@@ -60,7 +60,6 @@ def linear_rule(
     covariance: Covariance,
     class_prior: FloatArray,
     divergence: FloatArray | None = None,
-    with_sd: bool = True,
 ) -> LinearRule:
     """Build the rule from the estimate of eta, one row per contrast.
 
@@ -75,16 +74,43 @@ def linear_rule(
     divergence : ndarray of shape (n_contrasts, n_features), optional
         ``d eta_j / d z_j`` of every feature, for the unbiased midpoint. None cuts at
         the midpoint of the sample means, as the paper does.
-    with_sd : bool
-        Whether to compute the standard deviation of the scores.
     """
-    P, Q = contrasts.positive, contrasts.negative
     # In units of S the difference is sqrt(factor) eta, and the covariance is R.
     d = eta * np.sqrt(contrasts.variance_factor)
     if contrasts.any_constant:
         d[:, contrasts.constant] = 0.0
-    coef = covariance.solve(d)
-    variance = inner_product(d, coef) if with_sd else 0.0
+    weights = covariance.solve(d)
+    variance = inner_products(d, weights)
+    return rule_of_weights(
+        moments, contrasts, weights, variance, class_prior, divergence
+    )
+
+
+def rule_of_weights(
+    moments: ClassMoments,
+    contrasts: Contrasts,
+    weights: FloatArray,
+    variance: FloatArray,
+    class_prior: FloatArray,
+    divergence: FloatArray | None = None,
+) -> LinearRule:
+    """Build the rule from its weights in units of the standard deviations.
+
+    Parameters
+    ----------
+    moments, contrasts
+        What the earlier steps returned.
+    weights : ndarray of shape (n_contrasts, n_features)
+        ``R^-1`` times the differences; overwritten by the coefficients.
+    variance : ndarray of shape (n_contrasts,)
+        Variance of each score within a class.
+    class_prior : ndarray of shape (n_classes,)
+        Class probabilities.
+    divergence : ndarray of shape (n_contrasts, n_features), optional
+        As in `linear_rule`.
+    """
+    P, Q = contrasts.positive, contrasts.negative
+    coef = weights
     divide_by_root(coef, contrasts.variance)
     if contrasts.any_constant:
         coef[:, contrasts.constant] = 0.0
@@ -94,11 +120,18 @@ def linear_rule(
     intercept = log_odds(class_prior) - at_middle
     correction = None
     if divergence is not None:
-        bias = ((P**2 - Q**2) / (2 * moments.counts)).sum(axis=1)
+        bias = midpoint_bias(contrasts, moments.counts)
         correction = divergence * bias[:, None]
         intercept += correction.sum(axis=1)
-    sd = np.sqrt(max(variance, 0.0)) or 1.0
+    sd = np.sqrt(max(float(variance.sum()), 0.0)) or 1.0
     return LinearRule(coef, intercept, sd, correction)
+
+
+def midpoint_bias(contrasts: Contrasts, counts: FloatArray) -> FloatArray:
+    """Bias of the midpoint of each contrast for each unit of the divergence."""
+    P, Q = contrasts.positive, contrasts.negative
+    bias: FloatArray = ((P**2 - Q**2) / (2 * counts)).sum(axis=1)
+    return bias
 
 
 def log_odds(class_prior: FloatArray) -> FloatArray:

@@ -25,12 +25,31 @@ class Shrinkage(Entry):
         See :class:`~ebda.registry.Entry`.
     estimate : callable
         From z, its posterior and kappa to the estimate.
-    thresholds : bool
-        Whether it sets estimates to zero, so that it matters where the null is.
+    slope : callable, optional
+        Derivative of the estimate by z, from the posterior. None where it has jumps.
     """
 
     estimate: Callable[[FloatArray, Posterior, float], FloatArray]
-    thresholds: bool = True
+    slope: Callable[[Posterior], FloatArray] | None = None
+
+    @property
+    def thresholds(self) -> bool:
+        """Whether it sets estimates to zero, so that it matters where the null is."""
+        return self.slope is None
+
+
+def none(z: FloatArray, posterior: Posterior, kappa: float) -> FloatArray:
+    """z itself: no shrinkage."""
+    return z
+
+
+def _one(posterior: Posterior) -> FloatArray:
+    return np.ones_like(posterior.mean)
+
+
+def _posterior_variance(posterior: Posterior) -> FloatArray:
+    """Tweedie's formula, once more: the derivative of the posterior mean."""
+    return posterior.sd**2
 
 
 def mean(z: FloatArray, posterior: Posterior, kappa: float) -> FloatArray:
@@ -60,10 +79,11 @@ SHRINKAGES: Registry[Shrinkage] = Registry(
         "mean",
         "posterior mean",
         mean,
-        thresholds=False,
+        _posterior_variance,
     ),
     Shrinkage(
         "sparse", "posterior mean, or zero where no difference is more probable", sparse
     ),
     Shrinkage("hard", "z itself, or zero where no difference is more probable", hard),
+    Shrinkage("none", "z itself, not shrunken", none, _one),
 )

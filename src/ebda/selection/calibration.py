@@ -3,12 +3,12 @@
 A linear rule with thousands of features is overconfident if its scores are read as
 log-odds. Scores of held-out samples tell the slope a by which to multiply them:
 
-    p_i = (1 - e) softmax(a s_i + log prior) + e / K.
+    p_i = (1 - e) softmax(a s_i + log prior) + e prior.
 
 The noise e is the share of samples that the score says nothing about: wrong labels,
-and samples that are unlike the others of their class. Without it, a few of these would
-make the slope too small for all others (Copas 1988), and the class probabilities would
-then move the boundary too far.
+and samples that are unlike the others of their class. What is known of these are the
+class probabilities. Without it, a few of them would make the slope too small for all
+others (Copas 1988), and the class probabilities would then move the boundary too far.
 
 With few held-out samples, slope and noise are uncertain. So no value is chosen for
 them: probabilities are averaged over their posterior, under Jeffreys priors (that of
@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 from scipy.special import log_expit, log_softmax, logsumexp, softmax
 
+from ebda.rule.linear_rule import log_odds
 from ebda.storage.fields import NOT_NEGATIVE, POSITIVE, Array, Scalar
 from ebda.storage.objects import Schema, register
 from ebda.typing import FloatArray, IntArray
@@ -43,21 +44,24 @@ _BLOCK = 1 << 20
 class Calibration:
     """Probabilities as a function of the decision.
 
-    ``p = sum_j share_j softmax(slope_j decision) + noise / K``: an average over
-    slopes, whose geometric mean is 1. The most probable class is that with the
-    largest decision.
+    A decision is a score plus the logarithm of the class probabilities, and
+    ``p = sum_j share_j softmax(slope_j score + log prior) + noise prior``: an average
+    over slopes, whose geometric mean is 1.
 
     Parameters
     ----------
     slope, share : ndarray of shape (n_nodes,)
         Slopes relative to that of the decision, and their shares.
     noise : float
-        Probability that is shared equally among the classes.
+        Probability of a sample that the score says nothing about.
+    prior : ndarray of shape (n_classes,), optional
+        Class probabilities that decisions hold; equal ones if None.
     """
 
     slope: FloatArray
     share: FloatArray
     noise: float = 0.0
+    prior: FloatArray | None = None
 
     @classmethod
     def none(cls) -> Calibration:
@@ -74,12 +78,15 @@ class Calibration:
         >>> log_p[:, 0].round(3).tolist()
         [-0.693, -1000.0]
         """
-        if self.noise == 0 and len(self.slope) == 1:
-            return _log_softmax(self.slope[0] * decision)
         k = max(decision.shape[1], 2)
-        p = np.full((len(decision), k), self.noise / k)
+        prior = np.full(k, 1 / k) if self.prior is None else self.prior
+        held = log_odds(prior)
+        score = decision - held
+        if self.noise == 0 and len(self.slope) == 1:
+            return _log_softmax(self.slope[0] * score + held)
+        p = np.tile(self.noise * prior, (len(decision), 1))
         for slope, share in zip(self.slope, self.share, strict=True):
-            p += share * np.exp(_log_softmax(slope * decision))
+            p += share * np.exp(_log_softmax(slope * score + held))
         log_p: FloatArray = np.log(p)
         return log_p
 
@@ -88,6 +95,7 @@ def _from_fields(fields: dict[str, Any]) -> Calibration:
     total = fields["share"].sum() + fields["noise"]
     if abs(total - 1) > 1e-6:
         raise ValueError(f"shares and noise must sum to 1, not to {total:g}")
+    fields.setdefault("prior", None)
     return Calibration(**fields)
 
 
@@ -98,7 +106,9 @@ register(
             "slope": Array(("j",), POSITIVE),
             "share": Array(("j",), NOT_NEGATIVE),
             "noise": Scalar((float,), least=0.0, most=1.0),
+            "prior": Array(("k",), ("positive", "a distribution")),
         },
+        optional=frozenset({"prior"}),
         build=_from_fields,
     )
 )
@@ -161,7 +171,10 @@ def calibrate(
     kept = density > _NEGLIGIBLE
     share = density[kept] / density[kept].sum()
     return float(middle / unit), Calibration(
-        _SLOPES[kept] / middle, share * (1 - noise[kept]), float(share @ noise[kept])
+        _SLOPES[kept] / middle,
+        share * (1 - noise[kept]),
+        float(share @ noise[kept]),
+        np.exp(log_prior),
     )
 
 
@@ -173,7 +186,7 @@ def _log_posterior(
 ) -> FloatArray:
     """Log density of log slope and noise, on the grid of both, up to a constant."""
     n, k = scores.shape
-    row = np.arange(n)
+    row, share = np.arange(n), np.exp(log_prior)[codes]
     at_once = max(1, _BLOCK // max(n * k, 1))
     parts = []
     for start in range(0, len(_SLOPES), at_once):
@@ -186,7 +199,7 @@ def _log_posterior(
         prior = 0.5 * np.log(np.maximum(information, 1e-300)) + np.log(slope)
         own = p[:, row, codes]
         fit = np.stack(
-            [np.log(own + e * (1 / k - own)) @ weight for e in _NOISE], axis=1
+            [np.log(own + e * (share - own)) @ weight for e in _NOISE], axis=1
         )
         parts.append(fit + prior[:, None])
     return np.concatenate(parts)

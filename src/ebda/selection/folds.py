@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from itertools import accumulate
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ebda.data import Samples
-from ebda.moments import ClassMoments, merge_all
-from ebda.selection.candidates import Recipe, Summary
+from ebda.covariance import COVARIANCES, Summary
+from ebda.rule.effects import Effects, is_balanced
+from ebda.rule.linear_rule import midpoint_bias
+from ebda.rule.shrinkage import SHRINKAGES
+from ebda.selection.candidates import Recipe
+from ebda.selection.stack import FoldStack, StackedCovariance
+from ebda.sizes import sizes
 from ebda.typing import FloatArray, IntArray
 
 N_FOLDS = 10
@@ -87,58 +90,80 @@ def distinct(key: FloatArray, largest: float) -> tuple[list[float], IntArray]:
 
 def held_out_scores(
     recipe: Recipe,
-    samples: Samples,
+    data: Summary,
+    effects: dict[str, Effects],
     folds: IntArray,
-    n_classes: int,
     run: Callable[..., list[FloatArray]],
 ) -> HeldOut:
     """Fit the candidates without each fold, and score the fold.
 
-    `run` calls a function for each of a list of arguments, perhaps in parallel.
+    Parameters
+    ----------
+    recipe : Recipe
+        The candidates.
+    data : Summary
+        All samples.
+    effects : dict
+        Prior and null under each covariance, which hold in the folds too.
+    folds : ndarray of int of shape (n_samples,)
+        The fold that each sample is held out in, or -1.
+    run : callable
+        Calls a function for each of a list of arguments, perhaps in parallel.
     """
+    samples = data.samples
+    assert samples is not None
     numbers = [f for f in np.unique(folds) if f >= 0]
-    without = moments_without(samples, folds, n_classes)
+    n_contrasts, p = data.contrasts.z.shape
+    # Not by the number of jobs: sums differ in the last digit with their shapes.
+    at_once = max(1, sizes.stacked_values // (n_contrasts * p))
+    groups = [numbers[k : k + at_once] for k in range(0, len(numbers), at_once)]
     jobs = (
-        (recipe, moments, samples.take(folds != f), samples.take(folds == f))
-        for f, moments in zip(numbers, without, strict=True)
+        (
+            recipe,
+            effects,
+            FoldStack(data, [np.flatnonzero(folds != f) for f in group]),
+            [np.flatnonzero(folds == f) for f in group],
+        )
+        for group in groups
     )
-    parts = run(_score_fold, jobs)
+    parts = run(_score_folds, jobs)
     place = np.concatenate([np.flatnonzero(folds == f) for f in numbers])
     return HeldOut(
         np.concatenate(parts, axis=1), samples.codes[place], samples.weight[place]
     )
 
 
-def moments_without(
-    samples: Samples, folds: IntArray, n_classes: int
-) -> Iterator[ClassMoments]:
-    """Moments of all samples but those of each fold in turn.
-
-    The folds before it are added up as it goes along, those after it beforehand: two
-    mergers a fold. (To subtract a fold from the total would lose digits.)
-    """
-    used, group = np.unique(folds, return_inverse=True)
-    of_folds = samples.moments_by(group, len(used), n_classes)
-    before = of_folds.pop(0) if (folds < 0).any() else None
-    after = list(accumulate(reversed(of_folds[1:]), ClassMoments.merge))
-    while of_folds:
-        parts = [part for part in (before, after.pop() if after else None) if part]
-        yield merge_all(parts)
-        fold = of_folds.pop(0)  # what was used makes room
-        before = fold if before is None else before.merge(fold)
-
-
-def _score_fold(
-    recipe: Recipe, moments: ClassMoments, train: Samples, test: Samples
+def _score_folds(
+    recipe: Recipe,
+    effects: dict[str, Effects],
+    stack: FoldStack,
+    test: list[IntArray],
 ) -> FloatArray:
-    effects = recipe.effects(Summary(moments, recipe.contrasts(moments), train))
-    rules = recipe.rules(effects, moments)
-    # The same rule may be several candidates: score it once.
-    different = list({id(rule): rule for rule in rules.values()}.values())
-    coef = np.concatenate([rule.coef for rule in different])
-    raw = np.split(test.scores(coef), len(different), axis=1)
-    score = {
-        id(rule): (s + rule.intercept) / rule.score_sd
-        for rule, s in zip(different, raw, strict=True)
-    }
-    return np.stack([score[id(rules[name])] for name in recipe.names])
+    """Scores of each candidate in units of the standard deviation it claims."""
+    contrasts, counts = stack.contrasts, stack.counts
+    n_contrasts = len(contrasts.z) // len(stack.train)
+    counts_of_row = np.repeat(counts, n_contrasts, axis=0)
+    bias = midpoint_bias(contrasts, counts_of_row)
+    correct = recipe.unbiased and not is_balanced(contrasts, counts_of_row)
+    held = np.repeat(np.arange(len(test)), [len(t) for t in test])
+    scores = {}
+    for covariance in recipe.covariances:
+        whole, estimate = effects[covariance], COVARIANCES[covariance]
+        stacked = StackedCovariance([estimate(fold) for fold in stack.folds])
+        values = stacked.decorrelate(contrasts.z)
+        null = whole.null.repeated(len(test))
+        e = replace(
+            whole, contrasts=contrasts, covariance=stacked, values=values, null=null
+        )
+        for name in recipe.names:
+            if name[0] != covariance:
+                continue
+            how = SHRINKAGES[name[1]]
+            weights, variance = e.weights(how, recipe.kappa)
+            add = np.zeros(len(weights))
+            if correct:
+                add = e.divergence(how, recipe.kappa).sum(axis=1) * bias
+            sd = np.sqrt(variance.reshape(len(test), -1).sum(axis=1))
+            score = stack.scores(weights, add, test)
+            scores[name] = score / np.where(sd > 0, sd, 1.0)[held, None]
+    return np.stack([scores[name] for name in recipe.names])

@@ -8,27 +8,32 @@ standard deviation within the classes:
     d = (mean score of the class - mean score of the others) / (2 sd).
 
 The candidates are then added up to one linear rule, each in units of its own held-out
-standard deviation, with the probability of being the best as its weight: d is normal
-about its estimate, with the covariance that the samples' influence on it shows. That
-is steadier than taking the best alone (Efron 2014), and needs no constant. One
-candidate, the usual one, is preferred, and any other has to be better by a standard
-error: the posterior mean under the theoretical null, with factors where there are any.
-It is the best estimate where the model holds.
+standard deviation, with weights that fall off with the distance to the best in units
+of the standard error of a difference,
+
+    w_m = exp((d_m - max d) / (sqrt(2) se)),
+
+so that what the samples cannot tell apart counts about the same, and what is clearly
+worse nothing. That is steadier than taking the best alone, and better: their errors are
+not the same ones.
 
 The held-out scores of the combined rule also say how far its scores can be believed
-(:mod:`ebda.selection.calibration`).
+(:mod:`ebda.selection.calibration`), and whether it separates the classes at all.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ebda.covariance import Summary
 from ebda.data import Samples
 from ebda.kernels.rows import add_scaled
+from ebda.rule.effects import Effects
 from ebda.rule.linear_rule import LinearRule
 from ebda.selection.calibration import Calibration, calibrate
 from ebda.selection.candidates import Name, Recipe
@@ -45,8 +50,10 @@ from ebda.typing import FloatArray, IntArray
 
 # Fewer held-out samples than this tell too little to choose by.
 _LEAST_HELD_OUT = 10
-# Draws of the separations that the weights are counted from.
-_DRAWS = 4096
+# Weights below this are zero: such a rule would change nothing.
+_NEGLIGIBLE = 1e-3
+# Standard errors that the separation must be above zero to be believed.
+_SIGNIFICANT = 2.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +81,9 @@ class Selection:
         Held-out scores of the combined rule, as log-odds before class probabilities.
     codes : ndarray of shape (n_held_out,), optional
         Their classes.
+    combined, combined_error : float
+        Held-out separation of the combined rule and its standard error; NaN without
+        folds.
     """
 
     candidates: list[Name]
@@ -86,6 +96,8 @@ class Selection:
     calibration: Calibration = field(default_factory=Calibration.none)
     scores: FloatArray | None = None
     codes: IntArray | None = None
+    combined: float = np.nan
+    combined_error: float = np.nan
 
     @classmethod
     def without_folds(
@@ -101,16 +113,30 @@ class Selection:
         """The candidate with the largest weight."""
         return self.candidates[int(np.argmax(self.weight))]
 
-    def used(self, besides: Name) -> list[Name]:
-        """Candidates that have any weight, and one more."""
+    def used(self) -> list[Name]:
+        """Candidates that have any weight."""
         return [
-            name
-            for name, w in zip(self.candidates, self.weight, strict=True)
-            if w > 0 or name == besides
+            name for name, w in zip(self.candidates, self.weight, strict=True) if w > 0
         ]
 
+    @property
+    def doubt(self) -> str:
+        """What the held-out samples do not show, in words; empty if they do."""
+        if not self.combined <= _SIGNIFICANT * self.combined_error:
+            return ""
+        return (
+            "The held-out samples do not show that the rule separates the classes: "
+            f"separation {self.combined:.2f}, standard error "
+            f"{self.combined_error:.2f}. Then little more is known about a new sample "
+            "than the shares of the classes."
+        )
+
+    def words(self) -> str:
+        """Why there are these weights, and what is doubtful."""
+        return " ".join(filter(None, [self.reason, self.doubt]))
+
     def __str__(self) -> str:
-        return f"{self.reason}\n{self.table()}"
+        return f"{self.words()}\n{self.table()}"
 
     def table(self) -> str:
         """One line per candidate."""
@@ -121,6 +147,10 @@ class Selection:
             judged = "" if np.isnan(d) else f"  separation {d:5.2f} (se {se:.2f})"
             lines.append(f"  {covariance:<11}{shrinkage:<8}weight {w:4.2f}{judged}")
         return "\n".join(lines)
+
+
+def _from_fields(fields: dict[str, Any]) -> Selection:
+    return Selection(**{name: v for name, v in fields.items() if v is not None})
 
 
 register(
@@ -137,8 +167,11 @@ register(
             "calibration": Nested(("Calibration",)),
             "scores": Array(("h", "c")),
             "codes": Array(("h",), (), np.int64, below="k"),
+            "combined": Scalar((float,), finite=False),
+            "combined_error": Scalar((float,), finite=False),
         },
-        optional=frozenset({"scores", "codes"}),
+        optional=frozenset({"scores", "codes", "combined", "combined_error"}),
+        build=_from_fields,
     )
 )
 
@@ -184,39 +217,33 @@ def separation(held_out: HeldOut) -> tuple[FloatArray, FloatArray, FloatArray]:
     return d, sd, influence / np.sqrt(np.maximum(w, 1e-300))
 
 
-def weights(d: FloatArray, covariance: FloatArray, preferred: int) -> FloatArray:
-    """Probability that each candidate separates best, by draws from the normal.
+def weights(d: FloatArray, error: FloatArray) -> FloatArray:
+    """Share of each candidate, by its separation and the standard error of it.
 
-    The others are handicapped by one standard error of their distance to the
-    `preferred` one.
-
-    >>> weights(np.array([1.0, 0.0]), np.diag([0.01, 0.01]), preferred=1)
-    array([1., 0.])
+    >>> weights(np.array([1.0, 1.0, 0.0]), np.full(3, 0.05))
+    array([0.5, 0.5, 0. ])
     """
-    own = np.diag(covariance)
-    apart = own + own[preferred] - 2 * covariance[preferred]
-    judged = d - np.sqrt(np.maximum(apart, 0.0))
-    judged[preferred] = d[preferred]
-    value, vector = np.linalg.eigh(covariance)
-    root = vector * np.sqrt(np.maximum(value, 0.0))
-    normal = np.random.RandomState(0).standard_normal((_DRAWS, len(d)))
-    draws = judged + normal @ root.T
-    # Equal candidates (no factors found) tie up to rounding: the first has it.
-    best = draws >= draws.max(axis=1, keepdims=True) - 1e-6
-    return np.bincount(best.argmax(axis=1), minlength=len(d)) / _DRAWS
+    best = int(np.argmax(d))
+    unit = np.sqrt(2.0) * error[best]
+    # Equal candidates share, whatever the standard error.
+    behind = np.minimum((d - d[best]) / max(unit, 1e-12), 0.0)
+    weight = np.exp(behind)
+    weight[weight < _NEGLIGIBLE * weight.sum()] = 0.0
+    shares: FloatArray = weight / weight.sum()
+    return shares
 
 
 def select(
     recipe: Recipe,
-    samples: Samples,
-    key: FloatArray,
+    data: Summary,
+    effects: dict[str, Effects],
     score_sd: FloatArray,
-    n_classes: int,
+    class_prior: FloatArray,
     least: int,
     seed: int,
     run: Callable[..., list[FloatArray]],
 ) -> tuple[Selection, FloatArray]:
-    """Compare the candidates.
+    """Compare the candidates, and calibrate the rule that they add up to.
 
     Returns the selection, and what each candidate's rule is multiplied by when they are
     added up.
@@ -224,15 +251,15 @@ def select(
     Parameters
     ----------
     recipe : Recipe
-        The candidates, as they are to be fitted in the folds.
-    samples : Samples
+        The candidates.
+    data : Summary
         The training data.
-    key : ndarray
-        A number for each sample, equal for equal samples.
+    effects : dict
+        Effects under each covariance.
     score_sd : ndarray
         Standard deviation of each candidate's scores, as its own model has it.
-    n_classes : int
-        Number of classes.
+    class_prior : ndarray of shape (n_classes,)
+        Class probabilities of new samples.
     least : int
         Samples that must be left in each class.
     seed : int
@@ -240,7 +267,11 @@ def select(
     run : callable
         Calls a function for each of a list of arguments.
     """
-    names = recipe.names
+    samples, names = data.samples, recipe.names
+    assert samples is not None
+    n_classes = len(data.moments.counts)
+    scale = np.sqrt(data.contrasts.variance)
+    key = samples.fingerprint(data.moments.means, scale)
     folds = assign_folds(key, samples.codes, least, seed)
     held = folds >= 0
     if (
@@ -248,33 +279,52 @@ def select(
         or len(np.unique(samples.codes[held])) < 2
         or not _trainable(samples, folds, n_classes, least)
     ):
-        reason = "Too few samples to compare rules on parts of them; the usual choice."
-        selection = Selection.without_folds(names, recipe.usual, reason)
-        return selection, selection.weight
-    held_out = held_out_scores(recipe, samples, folds, n_classes, run)
+        return without_folds(names, recipe.usual, TOO_FEW)
+    held_out = held_out_scores(recipe, data, effects, folds, run)
     d, sd, influence = separation(held_out)
-    covariance = influence @ influence.T
-    weight = weights(d, covariance, names.index(recipe.usual))
+    error: npt.NDArray[np.float64] = np.sqrt((influence**2).sum(axis=1))
+    weight = weights(d, error)
     sd = np.where(sd > 0, sd, 1.0)
     combined = np.tensordot(weight / sd, held_out.scores, 1)
     counts = np.bincount(held_out.codes, weights=held_out.weight, minlength=n_classes)
     log_prior = np.log(np.maximum(counts, 1e-300) / counts.sum())
     slope, calibration = calibrate(combined, held_out.codes, held_out.weight, log_prior)
-    error: npt.NDArray[np.float64] = np.sqrt(np.diag(covariance))
-    reason = f"Compared by the separation of held-out samples in {N_FOLDS} folds."
+    own, _, own_influence = separation(replace(held_out, scores=combined[None]))
+    own_error = float(np.sqrt((own_influence**2).sum()))
     selection = Selection(
         names,
         weight,
         d,
         error,
         N_FOLDS,
-        reason,
+        COMPARED if len(names) > 1 else CALIBRATED,
         slope,
-        calibration,
+        replace(calibration, prior=class_prior),
         slope * combined,
         held_out.codes,
+        float(own[0]),
+        own_error,
     )
     return selection, slope * weight / (sd * score_sd)
+
+
+COMPARED = f"Compared by the separation of held-out samples in {N_FOLDS} folds."
+CALIBRATED = (
+    f"One rule; its probabilities are calibrated on held-out samples in {N_FOLDS} "
+    "folds."
+)
+TOO_FEW = (
+    "Too few samples to hold some of them out: the usual rule, and its probabilities "
+    "are not calibrated."
+)
+
+
+def without_folds(
+    names: list[Name], chosen: Name, reason: str
+) -> tuple[Selection, FloatArray]:
+    """One candidate taken without a comparison, and what its rule is multiplied by."""
+    selection = Selection.without_folds(names, chosen, reason)
+    return selection, selection.weight
 
 
 def _trainable(samples: Samples, folds: IntArray, n_classes: int, least: int) -> bool:

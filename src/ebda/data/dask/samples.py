@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
 from typing import Any, NoReturn, Self
 
 import numpy as np
@@ -167,6 +167,17 @@ class ClusterSamples(ChosenRows):
     ) -> FloatArray:
         tasks = self._call("loadings", (means, scale), by_row=combine)
         return np.concatenate(self._sum_rows(tasks, _add))
+
+    def projections(
+        self, means: FloatArray, scale: FloatArray, rows: FloatArray
+    ) -> FloatArray:
+        tasks = self._call("projections", (means, scale, rows))
+        return np.concatenate(self._sum_columns(tasks, _add))
+
+    def residual_rows(self, means: FloatArray, scale: FloatArray) -> FloatArray:
+        tasks = self._call("residual_rows", (means, scale))
+        rows = self._sum_columns(tasks, partial(np.concatenate, axis=1))
+        return np.concatenate(rows)
 
     def neighbour_sums(
         self, means: FloatArray, scale: FloatArray, third: IntArray

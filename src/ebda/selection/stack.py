@@ -1,0 +1,291 @@
+"""All folds as one stack of small problems, made from the residuals of all samples.
+
+The class means of the training samples of a fold are those of all samples, plus a
+combination of their residuals; so are the contrasts, and the residuals about the new
+means. With the residuals R of all samples in units of the standard deviations in
+memory, their Gram matrix and a few products with R give all that the folds need, and
+X is not looked at again. A fold's Gram matrix is a part of the one of all samples, up
+to the class means.
+
+What has few parameters for very many features is estimated from all samples: the
+variances, the prior and the null. The class means and the covariance, which could
+remember a sample, are those of the training samples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from ebda.cached import cached_property
+from ebda.covariance import Covariance, Decorrelated, Summary
+from ebda.covariance.summary import Residuals, RowResiduals
+from ebda.data import Samples
+from ebda.kernels.threads import no_fork
+from ebda.moments import ClassMoments, Contrasts
+from ebda.moments.contrasts import contrast_weights
+from ebda.typing import FloatArray, IntArray
+
+
+class FoldSummary(Summary):
+    """What a covariance is estimated from in a fold.
+
+    Parameters
+    ----------
+    all_samples : Samples
+        Of all folds.
+    used : ndarray of int
+        Those to train with.
+    contrasts : Contrasts
+        Those of the fold.
+    residuals : Residuals
+        Those of the training samples.
+    whole : Summary
+        Of all samples.
+    """
+
+    def __init__(
+        self,
+        all_samples: Samples,
+        used: IntArray,
+        contrasts: Contrasts,
+        residuals: Residuals,
+        whole: Summary,
+    ) -> None:
+        self._all_samples, self._used = all_samples, used
+        self._n_classes = len(whole.moments.counts)
+        self.contrasts, self.residuals = contrasts, residuals
+        self.sum_of_squared_variances = whole.sum_of_squared_variances
+
+    # Most covariances need the residuals alone; these take longer.
+
+    @cached_property
+    def samples(self) -> Samples:
+        """The training samples."""
+        return self._all_samples.take(self._used)
+
+    @cached_property
+    def moments(self) -> ClassMoments:
+        """Moments of the training samples."""
+        return self.samples.moments(self._n_classes)
+
+
+@dataclass(frozen=True, eq=False)
+class StackedValues(Decorrelated):
+    """Decorrelated contrasts of several folds, one fold's rows after another's.
+
+    Parameters
+    ----------
+    parts : list of Decorrelated
+        Those of each fold.
+    """
+
+    parts: list[Decorrelated] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, parts: list[Decorrelated]) -> StackedValues:
+        """One after another."""
+        return cls(np.concatenate([part.z for part in parts]), parts=parts)
+
+    def divergence(self, slope: FloatArray) -> FloatArray:
+        slopes = np.split(slope, len(self.parts))
+        return np.concatenate(
+            [part.divergence(s) for part, s in zip(self.parts, slopes, strict=True)]
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class StackedCovariance(Covariance):
+    """The covariances of several folds: each for the rows of its own.
+
+    Parameters
+    ----------
+    parts : list of Covariance
+        Those of each fold.
+    """
+
+    parts: list[Covariance]
+
+    @property
+    def is_diagonal(self) -> bool:
+        return all(part.is_diagonal for part in self.parts)
+
+    @property
+    def n_factors(self) -> int:
+        return max(part.n_factors for part in self.parts)
+
+    def decorrelate(self, z: FloatArray) -> StackedValues:
+        return StackedValues.of(
+            [part.decorrelate(rows) for part, rows in self._split(z)]
+        )
+
+    def restore(self, e: FloatArray, values: Decorrelated) -> FloatArray:
+        assert isinstance(values, StackedValues)
+        parts = zip(self._split(e), values.parts, strict=True)
+        return np.concatenate([part.restore(rows, v) for (part, rows), v in parts])
+
+    def solve(self, rows: FloatArray) -> FloatArray:
+        return np.concatenate([part.solve(own) for part, own in self._split(rows)])
+
+    def weigh(
+        self, e: FloatArray, values: Decorrelated, unit: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        assert isinstance(values, StackedValues)
+        units = np.split(unit, len(self.parts))
+        parts = zip(self._split(e), values.parts, units, strict=True)
+        found = [part.weigh(rows, v, u) for (part, rows), v, u in parts]
+        weights, variance = zip(*found, strict=True)
+        return np.concatenate(weights), np.concatenate(variance)
+
+    def _split(self, rows: FloatArray) -> Iterator[tuple[Covariance, FloatArray]]:
+        return zip(self.parts, np.split(rows, len(self.parts)), strict=True)
+
+
+@dataclass(frozen=True, eq=False)
+class FoldStack:
+    """Contrasts and covariances of the training samples of some folds.
+
+    Parameters
+    ----------
+    data : Summary
+        All samples.
+    train : list of ndarray of int
+        The training samples of each fold.
+    """
+
+    data: Summary
+    train: list[IntArray]
+
+    @property
+    def samples(self) -> Samples:
+        """All samples."""
+        assert self.data.samples is not None
+        return self.data.samples
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return len(self.data.moments.counts)
+
+    @cached_property
+    def counts(self) -> FloatArray:
+        """Training samples of each class, of shape (n_folds, n_classes)."""
+        codes, weight = self.samples.codes, self.samples.weight
+        return np.array(
+            [np.bincount(codes[t], weight[t], self.n_classes) for t in self.train]
+        )
+
+    @cached_property
+    def combine(self) -> FloatArray:
+        """What the class means of a fold are of the residuals: (n_folds, k, n)."""
+        codes, weight = self.samples.codes, self.samples.weight
+        out = np.zeros((len(self.train), self.n_classes, len(codes)))
+        for part, t, counts in zip(out, self.train, self.counts, strict=True):
+            part[codes[t], t] = np.sqrt(weight[t]) / counts[codes[t]]
+        return out
+
+    @cached_property
+    def means(self) -> FloatArray:
+        """Class means of all samples in units of the standard deviations."""
+        means: FloatArray = self.data.moments.means / np.sqrt(
+            self.data.contrasts.variance
+        )
+        means[:, self.data.contrasts.constant] = 0.0
+        return means
+
+    @cached_property
+    @no_fork()
+    def contrasts(self) -> Contrasts:
+        """Contrasts of all folds, one fold's rows after another's."""
+        whole = self.data.contrasts
+        sides = [contrast_weights(counts) for counts in self.counts]
+        positive, negative = (np.concatenate(side) for side in zip(*sides, strict=True))
+        weights = positive - negative
+        own = np.split(weights, len(self.train))
+        moved = np.concatenate(
+            [w @ part for w, part in zip(own, self.combine, strict=True)]
+        )
+        counts = np.repeat(self.counts, len(own[0]), axis=0)
+        root = (weights**2 / counts).sum(axis=1)[:, None]
+        all_weights = whole.positive - whole.negative
+        all_root = (all_weights**2 / self.data.moments.counts).sum(axis=1)[:, None]
+        repeat = (len(self.train), 1)
+        factor = np.tile(whole.variance_factor / all_root, repeat) * root
+        z = moved @ self.data.rows
+        z += weights @ self.means
+        z /= np.sqrt(factor)
+        return replace(
+            whole, z=z, variance_factor=factor, positive=positive, negative=negative
+        )
+
+    @cached_property
+    def folds(self) -> list[FoldSummary]:
+        """What a covariance is estimated from in each fold."""
+        whole, n = self.contrasts, len(self.train)
+        parts = zip(
+            self.train,
+            *(
+                np.split(field, n)
+                for field in (
+                    whole.z,
+                    whole.variance_factor,
+                    whole.positive,
+                    whole.negative,
+                )
+            ),
+            strict=True,
+        )
+        codes, weight = self.samples.codes, self.samples.weight
+        return [
+            FoldSummary(
+                self.samples,
+                used,
+                replace(
+                    whole,
+                    z=z,
+                    variance_factor=factor,
+                    positive=positive,
+                    negative=negative,
+                ),
+                RowResiduals(self.data.rows, self.data.gram, codes, weight, used),
+                self.data,
+            )
+            for used, z, factor, positive, negative in parts
+        ]
+
+    @no_fork()
+    def scores(
+        self, weights: FloatArray, correction: FloatArray, test: list[IntArray]
+    ) -> FloatArray:
+        """Scores of the samples that each fold leaves out, in the order of `test`.
+
+        Parameters
+        ----------
+        weights : ndarray of shape (n_folds * n_contrasts, n_features)
+            In units of the standard deviations.
+        correction : ndarray of shape (n_folds * n_contrasts,)
+            Added to the scores.
+        test : list of ndarray of int
+            The samples of each fold.
+        """
+        n, codes = len(self.train), self.samples.codes
+        on_rows = np.split(weights @ self.data.rows.T, n)
+        on_means = np.split(weights @ self.means.T, n)
+        sides = self.contrasts.positive + self.contrasts.negative
+        root = np.sqrt(self.samples.weight)
+        parts = []
+        for rows, means, middle, add, combine, held in zip(
+            on_rows,
+            on_means,
+            np.split(sides / 2, n),
+            np.split(correction, n),
+            self.combine,
+            test,
+            strict=True,
+        ):
+            at_middle = np.einsum("ck,ck->c", middle, means + rows @ combine.T)
+            x = means[:, codes[held]] + rows[:, held] / root[held]
+            parts.append((x + (add - at_middle)[:, None]).T)
+        return np.concatenate(parts)
