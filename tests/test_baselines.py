@@ -20,21 +20,25 @@ from ebda.baselines import (
     IndependenceRule,
     LassoLogistic,
     PseudoInverseLDA,
+    ShrinkageDA,
     ShrunkenCentroids,
 )
 from ebda.baselines.lasso import logistic_path
+from ebda.baselines.shrinkage_da import solve
 from ebda.datasets import load_golub, load_khan, make_two_class
 from ebda.priors import Kernel
 from ebda.sizes import override
 
 REFERENCE = Path(__file__).parent / "reference"
 FAIR_CASES = json.loads((REFERENCE / "fair.json").read_text())
+SDA_CASES = json.loads((REFERENCE / "sda.json").read_text())["cases"]
 KERNEL_CASES = json.loads((REFERENCE / "dp_variational.json").read_text())
 ALL = [
     IndependenceRule,
     FAIR,
     GreenshteinPark,
     PseudoInverseLDA,
+    ShrinkageDA,
     ShrunkenCentroids,
     LassoLogistic,
 ]
@@ -231,6 +235,70 @@ def test_pseudo_inverse_needs_variation() -> None:
         PseudoInverseLDA().fit(np.repeat(np.eye(2), 3, axis=0), [0, 0, 0, 1, 1, 1])
     with pytest.raises(ValueError, match="too few to estimate a variance"):
         PseudoInverseLDA().fit(np.eye(2), [0, 1])
+
+
+# Shrinkage discriminant analysis
+
+
+@pytest.mark.parametrize(
+    "case", SDA_CASES, ids=lambda c: c["data"] + " diagonal" * c["diagonal"]
+)
+def test_shrinkage_da_is_that_of_r(case: dict[str, Any]) -> None:
+    """Amounts, weights and scores of ``sda``, each class against the pooled mean.
+
+    The small sets are in the file; one has a constant feature, one more samples than
+    features. The others are the training samples of the embedded sets, every 200th
+    feature.
+    """
+    if "X" in case:
+        X, y, new = (np.array(case[name]) for name in ("X", "y", "new"))
+    else:
+        data = {"golub": load_golub, "khan": load_khan}[case["data"]]()
+        train = data.split == "train"
+        X, y, new = data.data[train], data.target[train], data.data[~train]
+    model = ShrinkageDA(diagonal=case["diagonal"]).fit(X, y)
+    found = (
+        model.correlation_shrinkage_,
+        model.variance_shrinkage_,
+        model.frequency_shrinkage_,
+    )
+    np.testing.assert_allclose(found, case["shrinkage"], rtol=1e-12)
+    np.testing.assert_allclose(model.class_prior_, case["freqs"], rtol=1e-12)
+    beta, alpha, score = (np.array(case[name]) for name in ("beta", "alpha", "score"))
+    if len(alpha) == 2:
+        beta, alpha, score = np.diff(beta, axis=0), np.diff(alpha), np.diff(score)
+    coef = model.coef_[:, case["features"]]
+    np.testing.assert_allclose(coef, beta, rtol=1e-10, atol=1e-12 * np.abs(beta).max())
+    np.testing.assert_allclose(model.intercept_, alpha, rtol=1e-10)
+    np.testing.assert_allclose(model.decision_function(new), np.squeeze(score), 1e-10)
+
+
+@pytest.mark.parametrize("shape", [(9, 30), (30, 9)])
+@pytest.mark.parametrize("amount", [0.0, 0.3, 1.0])
+def test_solve_inverts_the_shrunken_correlations(
+    shape: tuple[int, int], amount: float
+) -> None:
+    rng = np.random.default_rng(0)
+    scaled = rng.normal(size=shape)
+    scaled -= scaled.mean(axis=0)
+    scaled /= scaled.std(axis=0, ddof=1)
+    scaled[:, 3] = 0.0
+    shrunken = (1 - amount) * scaled.T @ scaled / (len(scaled) - 1)
+    shrunken += amount * np.eye(shape[1])
+    shrunken[3, 3] = 1.0
+    rows = rng.normal(size=(2, shape[1]))
+    expected = rows @ np.linalg.pinv(shrunken, rcond=1e-10, hermitian=True)
+    np.testing.assert_allclose(solve(scaled, rows, amount), expected, atol=1e-9)
+
+
+def test_shrinkage_da_does_without_the_features_that_r_divides_by_zero_for() -> None:
+    rng = np.random.default_rng(0)
+    X = np.ones((20, 9))
+    X[:, :2] = rng.normal(size=(20, 2))
+    y = np.repeat([0, 1], 10)
+    model = ShrinkageDA().fit(X, y)
+    assert np.isfinite(model.coef_).all()
+    assert not model.coef_[:, 2:].any()
 
 
 # Shrunken centroids

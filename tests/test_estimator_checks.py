@@ -15,6 +15,7 @@ from ebda.baselines import (
     IndependenceRule,
     LassoLogistic,
     PseudoInverseLDA,
+    ShrinkageDA,
     ShrunkenCentroids,
 )
 from ebda.paper import classifier
@@ -31,6 +32,7 @@ from ebda.priors import PRIORS
         FAIR(),
         GreenshteinPark(),
         PseudoInverseLDA(),
+        ShrinkageDA(),
         ShrunkenCentroids(),
         LassoLogistic(n_lambdas=20, cv=3, random_state=0),
     ]

@@ -221,6 +221,7 @@ def test_names_of_features_come_back_and_are_checked_again(tmp_path: Path) -> No
         baselines.FAIR(max_features=5),
         baselines.LassoLogistic(n_lambdas=5, cv=3, random_state=0),
         baselines.PseudoInverseLDA(priors=[0.3, 0.7]),
+        baselines.ShrinkageDA(),
         baselines.ShrunkenCentroids(),
     ],
     ids=lambda m: type(m).__name__,

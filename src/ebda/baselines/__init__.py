@@ -1,4 +1,4 @@
-"""The classifiers that the paper compares with, as scikit-learn estimators.
+"""The classifiers that EBClassifier is compared with, as scikit-learn estimators.
 
 Each is a linear classifier with ``coef_`` and ``intercept_`` in the units of X.
 """
@@ -8,6 +8,7 @@ from ebda.baselines.greenshtein_park import GreenshteinPark
 from ebda.baselines.independence import IndependenceRule
 from ebda.baselines.lasso import LassoLogistic
 from ebda.baselines.pseudo_inverse import PseudoInverseLDA
+from ebda.baselines.shrinkage_da import ShrinkageDA
 from ebda.baselines.shrunken_centroids import ShrunkenCentroids
 
 __all__ = [
@@ -16,5 +17,6 @@ __all__ = [
     "IndependenceRule",
     "LassoLogistic",
     "PseudoInverseLDA",
+    "ShrinkageDA",
     "ShrunkenCentroids",
 ]
