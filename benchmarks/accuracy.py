@@ -31,12 +31,13 @@ def parse() -> argparse.Namespace:
     add = parser.add_argument
     add("--sets", nargs="+", metavar="NAME", help="real data sets (all)")
     add("--methods", nargs="+", metavar="NAME", help=f"of {', '.join(METHODS)} (all)")
-    add("--repeats", type=int, default=10, help="of five-fold cross-validation (10)")
+    add("--repeats", type=int, default=5, help="of five-fold cross-validation (5)")
     add("--reps", type=int, default=20, help="drawings of the simulations (20)")
     add("--jobs", type=int, default=2, help="fits at a time (2)")
     add("--out", type=Path, help="folder (docs/benchmarks; with --quick a new one)")
     add("--quick", action="store_true", help="a few sets and rows, in two minutes")
     add("--redo", action="store_true", help="run the methods of --methods again")
+    add("--records-only", action="store_true", help="write no tables and figures")
     only = parser.add_mutually_exclusive_group()
     only.add_argument("--simulations-only", action="store_true")
     only.add_argument("--real-only", action="store_true")
@@ -107,6 +108,8 @@ def main() -> None:
         run_real(options, out)
     if not options.real_only:
         run_simulations(options, out)
+    if options.records_only:
+        return
     command = shlex.join(["python", "benchmarks/accuracy.py", *sys.argv[1:]])
     scores = report.summarise(real_data.read(out / "accuracy.jsonl"))
     rows = simulations.compare(out / "simulations.jsonl")

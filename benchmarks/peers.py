@@ -6,29 +6,39 @@ samples of a fold and nothing else.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.ensemble import RandomForestClassifier
-from sklearn.linear_model import LogisticRegressionCV
+from sklearn.cross_decomposition import PLSRegression
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.feature_selection import SelectKBest, f_classif
+from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.multiclass import OneVsRestClassifier
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from ebda import EBClassifier, paper
-from ebda.baselines import LassoLogistic, ShrunkenCentroids
+from ebda.baselines import LassoLogistic, ShrinkageDA, ShrunkenCentroids
 
 Array = NDArray[Any]
-# Penalties for samples of length one, from no fit at all to separation, and the
-# thresholds of the shrunken centroids in standard errors.
+# Penalties for samples of length one, from no fit at all to separation, numbers of
+# components, and the thresholds of the shrunken centroids in standard errors.
 PENALTIES = np.logspace(-2, 5, 15)
 COSTS = np.logspace(-2, 4, 13)
+COMPONENTS = range(1, 11)
+# The elastic net by scikit-learn's only solver for it, which is slow: the features
+# with the largest F statistics, a rough tolerance, and no more than the default
+# number of iterations.
+SCREENED = 500
+ELASTIC_PENALTIES = np.logspace(-1.5, 1, 6)
 THRESHOLDS = np.append(1e-6, np.arange(0.5, 10.1, 0.5))
 
 
@@ -84,6 +94,29 @@ class TunedSVM(ClassifierMixin, BaseEstimator):
         return self.calibrated_.predict_proba(X)
 
 
+class PLSDA(ClassifierMixin, BaseEstimator):
+    """Partial least squares regression on indicators of the classes, as R's caret has.
+
+    The class with the largest fitted value wins, and probabilities are the softmax of
+    the fitted values: caret's default.
+    """
+
+    def __init__(self, n_components: int = 2) -> None:
+        self.n_components = n_components
+
+    def fit(self, X: Array, y: Array) -> Self:
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        self.regression_ = PLSRegression(self.n_components, scale=False)
+        self.regression_.fit(X, np.eye(len(self.classes_))[codes])
+        return self
+
+    def predict(self, X: Array) -> Array:
+        return self.classes_[self.regression_.predict(X).argmax(axis=1)]
+
+    def predict_proba(self, X: Array) -> Array:
+        return softmax(self.regression_.predict(X), axis=1)
+
+
 class ShrinkageLDA(ClassifierMixin, BaseEstimator):
     """``LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")`` for any p.
 
@@ -122,8 +155,7 @@ class ShrinkageLDA(ClassifierMixin, BaseEstimator):
 
     def predict_proba(self, X: Array) -> Array:
         score = (X - self.mean_) @ self.coef_.T + self.intercept_
-        score = np.exp(score - score.max(axis=1, keepdims=True))
-        return score / score.sum(axis=1, keepdims=True)
+        return softmax(score, axis=1)
 
 
 def ledoit_wolf(X: Array) -> tuple[float, float]:
@@ -135,6 +167,13 @@ def ledoit_wolf(X: Array) -> tuple[float, float]:
     distance = (squares - p * mu**2) / p
     noise = min((norms - squares) / (n * p), distance)
     return (0.0 if noise == 0 else float(noise / distance)), mu
+
+
+def f_statistics(X: Array, y: Array) -> Array:
+    """F statistics of the features; 0 for one that is constant in these samples."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that there are constant features
+        return np.nan_to_num(f_classif(X, y)[0], nan=0.0)
 
 
 def _folds(n_folds: int, seed: int) -> StratifiedKFold:
@@ -153,8 +192,26 @@ def _ridge(n_folds: int, seed: int) -> Any:
     return make_pipeline(StandardScaler(), RowSpace(), model)
 
 
+def _elastic_net(n_folds: int, seed: int) -> Any:
+    model = LogisticRegression(l1_ratio=0.5, solver="saga", tol=1e-2, random_state=seed)
+    steps = [StandardScaler(), SelectKBest(score_func=f_statistics, k=SCREENED), model]
+    return GridSearchCV(
+        make_pipeline(*steps),
+        {"logisticregression__C": ELASTIC_PENALTIES},
+        cv=_folds(n_folds, seed),
+        scoring="neg_log_loss",
+    )
+
+
 def _svm(n_folds: int, seed: int) -> Any:
     return make_pipeline(StandardScaler(), RowSpace(), TunedSVM(_folds(n_folds, seed)))
+
+
+def _pls(n_folds: int, seed: int) -> Any:
+    # Partial least squares of standardised features: the same in the row space.
+    grid = {"n_components": COMPONENTS}
+    search = GridSearchCV(PLSDA(), grid, cv=_folds(n_folds, seed))
+    return make_pipeline(StandardScaler(), RowSpace(), search)
 
 
 def _lasso(n_folds: int, seed: int) -> Any:
@@ -186,22 +243,32 @@ METHODS: dict[str, Callable[[int, int], Any]] = {
     "Sparse DP": _paper("Sparse DP", "leukemia"),
     "DP (study 1)": _paper("Sparse DP", 1),
     "Shrinkage LDA": lambda n_folds, seed: ShrinkageLDA(),
+    "Shrinkage DA (sda)": lambda n_folds, seed: ShrinkageDA(),
+    "PLS-DA": _pls,
     "Ridge logistic": _ridge,
     "Linear SVM": _svm,
     "Random forest": lambda n_folds, seed: RandomForestClassifier(
         500, random_state=seed
     ),
     "Shrunken centroids": _centroids,
+    "Elastic net": _elastic_net,
     "Lasso logistic": _lasso,
+    "Gradient boosting": lambda n_folds, seed: HistGradientBoostingClassifier(
+        random_state=seed
+    ),
 }
 
 
-def features_used(model: Any, n_features: int) -> int:
-    """How many of the features have any part in the predictions."""
+def features_used(model: Any, n_features: int) -> int | None:
+    """How many features have any part in the predictions; None where it is not said."""
     if isinstance(model, GridSearchCV):
         model = model.best_estimator_
+    if isinstance(model, HistGradientBoostingClassifier):
+        return None
     if isinstance(model, RandomForestClassifier):
         return int(np.count_nonzero(model.feature_importances_))
+    if isinstance(model, Pipeline) and isinstance(model[-1], LogisticRegression):
+        return int(model[-1].coef_.any(axis=0).sum())
     parts = getattr(model, "estimators_", [model])
     if all(hasattr(part, "selected_") for part in parts):
         return int(np.any([part.selected_ for part in parts], axis=0).sum())
