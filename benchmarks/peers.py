@@ -21,7 +21,7 @@ from sklearn.feature_selection import SelectKBest, f_classif
 from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.multiclass import OneVsRestClassifier
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
@@ -267,7 +267,7 @@ def features_used(model: Any, n_features: int) -> int | None:
         return None
     if isinstance(model, RandomForestClassifier):
         return int(np.count_nonzero(model.feature_importances_))
-    if isinstance(model, Pipeline) and isinstance(model[-1], LogisticRegression):
+    if "selectkbest" in getattr(model, "named_steps", {}):
         return int(model[-1].coef_.any(axis=0).sum())
     parts = getattr(model, "estimators_", [model])
     if all(hasattr(part, "selected_") for part in parts):
