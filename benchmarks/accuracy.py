@@ -4,7 +4,8 @@
 
 Every method sees the same folds of the real data, and the same drawings of the paper's
 simulations. Runs can be stopped at any moment and go on where they were; --redo runs
-the named methods again, after they have changed.
+the named methods again, after they have changed. The bars of fit_time.py and
+no_signal.py are shown beside its own, from what those have left in the same folder.
 """
 
 from __future__ import annotations
@@ -18,6 +19,9 @@ from pathlib import Path
 
 import accuracy_figure
 import accuracy_report as report
+import accuracy_scores
+import fit_time
+import no_signal
 import real_data
 import simulations
 from peers import METHODS
@@ -111,15 +115,24 @@ def main() -> None:
     if options.records_only:
         return
     command = shlex.join(["python", "benchmarks/accuracy.py", *sys.argv[1:]])
-    scores = report.summarise(real_data.read(out / "accuracy.jsonl"))
+    records = real_data.read(out / "accuracy.jsonl")
+    scores = accuracy_scores.summarise(
+        r for r in records if r["repeat"] < options.repeats
+    )
     rows = simulations.compare(out / "simulations.jsonl")
-    (out / "accuracy.csv").write_text(report.to_csv(scores))
+    (out / "accuracy.csv").write_text(accuracy_scores.to_csv(scores))
     (out / "simulations.csv").write_text(simulations.to_csv(rows))
     there = {score.set for score in scores}
     data = [str(real_data.load(name)) for name in real_data.names() if name in there]
-    (out / "README.md").write_text(report.to_markdown(scores, rows, data, command))
+    bars = [
+        *(accuracy_scores.judge(accuracy_scores.grid(scores)) if scores else []),
+        *fit_time.judge(fit_time.read(out / fit_time.FILE)),
+        *no_signal.judge(no_signal.read(out / no_signal.FILE)),
+    ]
+    text = report.to_markdown(scores, rows, data, bars, command)
+    (out / "README.md").write_text(text)
     accuracy_figure.draw(scores, rows, out)
-    print(report.to_terminal(scores, rows))
+    print(report.to_terminal(scores, rows, bars))
     print(f"\nWritten to {out}")
 
 

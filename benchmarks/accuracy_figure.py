@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from accuracy_report import OURS, Grid, Score, grid
+from accuracy_scores import OURS, Grid, Score, grid
 from simulations import Comparison
 
 # Okabe and Ito's colours; markers tell the methods apart without them.
@@ -19,11 +19,15 @@ LOOKS = {
     "Sparse DP": ("#9ca3af", "<"),
     "DP (study 1)": ("#4b5563", "^"),
     "Shrinkage LDA": ("#009e73", "P"),
+    "Shrinkage DA (sda)": ("#00573f", "8"),
+    "PLS-DA": ("#f0e442", "H"),
     "Ridge logistic": ("#0072b2", "o"),
     "Linear SVM": ("#56b4e9", "s"),
     "Random forest": ("#e69f00", "p"),
     "Shrunken centroids": ("#cc79a7", "h"),
+    "Elastic net": ("#7c3aed", "d"),
     "Lasso logistic": ("#000000", "X"),
+    "Gradient boosting": ("#8b5e34", ">"),
 }
 
 
@@ -39,7 +43,9 @@ def draw(scores: Sequence[Score], rows: Sequence[Comparison], out: Path) -> None
     widths = ([2.2, 1.0] if scores else []) + ([1.2] if simulated else [])
     if not widths:
         return
-    figure = Figure(figsize=(4.2 * sum(widths) ** 0.75, 6.5), layout="constrained")
+    # A row of markers for each set, however many there are.
+    height = max(6.5, 0.45 * len({score.set for score in scores}) + 1)
+    figure = Figure(figsize=(4.2 * sum(widths) ** 0.75, height), layout="constrained")
     axes = figure.subplots(1, len(widths), width_ratios=widths, squeeze=False)[0]
     if scores:
         g = grid(scores)
@@ -102,7 +108,7 @@ def _ranks(ax: Any, g: Grid) -> None:
         ax.plot([0, g.ranks[j]], [place, place], color=colour, lw=2, alpha=0.5)
         ax.plot(g.ranks[j], place, marker, color=colour, ms=9, mec="white", mew=0.6)
     ax.set_yticks(range(len(order)), [g.methods[j] for j in order])
-    ax.set_xticks(range(1, len(order) + 1))
+    ax.set_xticks(range(1, len(order) + 1, 2))
     ax.set(title="Mean rank", xlabel="1 is the best", xlim=(0, len(order) + 0.3))
 
 

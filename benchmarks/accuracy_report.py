@@ -1,160 +1,50 @@
-"""From the records of the accuracy benchmark to tables: CSV, Markdown, terminal."""
+"""The tables of the accuracy benchmark: Markdown and terminal."""
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 import platform
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import astuple, dataclass, fields
 from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
-from scipy.stats import rankdata
 
-from peers import METHODS
-from real_data import FOLDS, Record
+from accuracy_scores import OURS, Grid, Score, grid, pairs
+from bars import Bar
+from bars import to_markdown as bars_markdown
+from bars import to_terminal as bars_terminal
+from peers import METHODS, SCREENED
+from real_data import FOLDS
 from simulations import Comparison
 
-OURS = "EBClassifier"
 ABSENT = "-"
-
-
-@dataclass(frozen=True)
-class Score:
-    """A method on a set: means over its complete repeats of cross-validation."""
-
-    set: str
-    method: str
-    classes: int
-    repeats: int
-    error: float
-    se: float
-    log_loss: float
-    brier: float
-    features: float
-    fit_time: float
-
-
-def summarise(records: Iterable[Record]) -> list[Score]:
-    """Scores by set, two classes first, and by method in the order of `METHODS`.
-
-    A repeat counts when all of its folds are there; its error is the share of all
-    samples. The standard error is that over repeats: of the folds' luck, not of the
-    sample.
-    """
-    groups: dict[tuple[int, str, int], list[Record]] = defaultdict(list)
-    order = list(METHODS)
-    for r in records:
-        if r["method"] in METHODS:
-            place = r["classes"], r["set"], order.index(r["method"])
-            groups[place].append(r)
-    scores = []
-    for (classes, name, method), runs in sorted(
-        groups.items(), key=lambda item: (item[0][0] > 2, item[0][1:])
-    ):
-        repeats = defaultdict(list)
-        for r in runs:
-            repeats[r["repeat"]].append(r)
-        whole = [folds for folds in repeats.values() if len(folds) == FOLDS]
-        if not whole:
-            continue
-
-        def means(field: str, whole: list[list[Record]] = whole) -> list[float]:
-            return [
-                float(np.average([r[field] for r in f], weights=_samples(f)))
-                for f in whole
-            ]
-
-        errors = means("error")
-        se = np.std(errors, ddof=1) / np.sqrt(len(errors)) if len(errors) > 1 else 0.0
-        rest = (float(np.mean(means(f.name))) for f in fields(Score)[6:])
-        mean = float(np.mean(errors))
-        scores.append(
-            Score(name, order[method], classes, len(whole), mean, float(se), *rest)
-        )
-    return scores
-
-
-def _samples(records: Sequence[Record]) -> list[int]:
-    return [r["samples"] for r in records]
-
-
-def to_csv(scores: Iterable[Score]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([field.name for field in fields(Score)])
-    for score in scores:
-        cells = astuple(score)
-        writer.writerow([f"{c:.6g}" if isinstance(c, float) else c for c in cells])
-    return text.getvalue()
-
-
-@dataclass(frozen=True, eq=False)
-class Grid:
-    """Scores as an array of sets by methods, NaN where there is none."""
-
-    sets: list[str]
-    methods: list[str]
-    two_classes: np.ndarray
-    error: np.ndarray
-    log_loss: np.ndarray
-    brier: np.ndarray
-    se: np.ndarray
-    features: np.ndarray
-    fit_time: np.ndarray
-
-    @property
-    def ranks(self) -> np.ndarray:
-        """Mean rank of each method over the sets that it has; 1 is the best."""
-        if not self.sets:
-            return np.empty(len(self.methods))
-        ranks = [rankdata(np.round(row, 12), nan_policy="omit") for row in self.error]
-        return np.nanmean(ranks, axis=0)
-
-    @property
-    def winners(self) -> list[list[str]]:
-        """For each method the sets on which no other has a smaller error."""
-        best = np.nanmin(self.error, axis=1, keepdims=True)
-        won = self.error <= best + 1e-12
-        return [
-            [name for name, is_best in zip(self.sets, column, strict=True) if is_best]
-            for column in won.T
-        ]
-
-    @property
-    def over_best_other(self) -> np.ndarray:
-        """Our error over that of the best of all others, set by set."""
-        ours = self.methods.index(OURS)
-        others = np.delete(self.error, ours, axis=1)
-        best = np.nanmin(others, axis=1)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return self.error[:, ours] / best
-
-    def mean(self, values: np.ndarray, two_classes: bool = False) -> np.ndarray:
-        """Mean over sets; NaN for a method that lacks one."""
-        return values[self.two_classes if two_classes else slice(None)].mean(axis=0)
-
-
-def grid(scores: Sequence[Score]) -> Grid:
-    """Arrays of the sets and methods of which there are scores."""
-    sets = list(dict.fromkeys(s.set for s in scores))
-    methods = [m for m in METHODS if any(s.method == m for s in scores)]
-    two = {s.set: s.classes == 2 for s in scores}
-    arrays = {f.name: np.full((len(sets), len(methods)), np.nan) for f in fields(Score)}
-    for s in scores:
-        place = sets.index(s.set), methods.index(s.method)
-        for name in ("error", "log_loss", "brier", "se", "features", "fit_time"):
-            arrays[name][place] = getattr(s, name)
-    return Grid(
-        sets,
-        methods,
-        np.array([two[name] for name in sets], dtype=bool),
-        *(arrays[f.name] for f in fields(Grid)[3:]),
-    )
+# Release 0.1.0 was developed on these; all sets had a part in choosing what came next.
+DEVELOPED = (
+    "ALL_bcrabl_neg",
+    "alizadeh_lymphoma3",
+    "alon_colon",
+    "armstrong_mll",
+    "bhattacharjee_lung",
+    "golub_leukemia",
+    "gravier_breast",
+    "khan_srbct",
+    "nci60",
+    "shipp_dlbcl_fl",
+    "singh_prostate_6033",
+    "vantveer_breast78",
+)
+# What a reader must know of the methods.
+NOTES = (
+    "*DP* and *Sparse DP* have the paper's leukemia settings, *DP (study 1)* those of "
+    "its simulations with 50 batches. *Shrinkage DA (sda)* is R's sda with all "
+    "features; its probabilities are not rounded as R rounds them. *PLS-DA* has its "
+    "number of components cross-validated and the softmax of the fitted values as "
+    "probabilities, as R's caret has by default. *Elastic net* is half lasso, half "
+    f"ridge, by scikit-learn's saga on the {SCREENED} features with the largest F "
+    "statistics, which are chosen anew in each inner fold. *Gradient boosting* is "
+    "HistGradientBoostingClassifier as it comes."
+)
 
 
 def _text(value: float, digits: int = 3) -> str:
@@ -200,12 +90,23 @@ def _summaries(g: Grid) -> list[tuple[str, np.ndarray, int]]:
     return [
         *rows,
         ("mean rank", g.ranks, 2),
+        ("mean excess over the best of each set", g.mean(g.excess), 4),
         ("sets won", np.array([len(won) for won in g.winners]), 0),
         ("mean log-loss", g.mean(g.log_loss), 3),
         ("mean Brier score", g.mean(g.brier), 3),
         ("mean features used", g.mean(g.features), 0),
         ("mean fit time, s", g.mean(g.fit_time), 2),
     ]
+
+
+def _pairs_markdown(g: Grid) -> list[str]:
+    lines = _head("against", ["won", "tied", "lost", "share", "their error less ours"])
+    for pair in pairs(g):
+        share = f"{pair.share:.2f} ± {_text(pair.share_se, 2)}"
+        gain = f"{pair.gain:+.4f} ± {_text(pair.gain_se, 4)}"
+        counts = map(str, (pair.won, pair.tied, pair.lost))
+        lines.append(_row(pair.method, [*counts, share, gain]))
+    return lines
 
 
 def _loss_markdown(g: Grid) -> list[str]:
@@ -257,35 +158,59 @@ def machine() -> str:
     )
 
 
+def _repeats(scores: Sequence[Score]) -> str:
+    """How often each method was run, in words."""
+    by_method = {m: [s.repeats for s in scores if s.method == m] for m in METHODS}
+    most = max(s.repeats for s in scores)
+    fewer = [
+        f"{method} {min(counts)}"
+        for method, counts in by_method.items()
+        if counts and min(counts) < most
+    ]
+    return f"{most} times" + (f" ({', '.join(fewer)})" if fewer else "")
+
+
 def to_markdown(
     scores: Sequence[Score],
     rows: Sequence[Comparison],
     data: Sequence[str],
+    bars: Sequence[Bar],
     command: str,
 ) -> str:
     """``README.md`` of the results; `data` says what was done to each set."""
     parts = ["# Accuracy\n", "![Errors by set and method](accuracy.png)\n"]
+    if bars:
+        parts += ["## Bars\n", *bars_markdown(bars), ""]
     if scores:
         g = grid(scores)
-        counts = sorted({s.repeats for s in scores})
+        developed = [name for name in g.sets if name in DEVELOPED]
         parts += [
             "## Real data\n",
             f"Misclassification rate in {FOLDS}-fold stratified cross-validation, "
-            f"repeated {'-'.join(map(str, {counts[0]: 0, counts[-1]: 0}))} times, the "
+            f"repeated {_repeats(scores)}, the "
             "same folds for all; ± is the standard error over repeats. Penalties and "
             "thresholds were cross-validated inside the training samples. The best "
             "of each set is bold; *ours / best other* compares with whichever other "
             "method came out best on that very set, which no single method does.\n",
             *_errors_markdown(g),
-            "\n*DP* and *Sparse DP* have the paper's leukemia settings, *DP (study 1)* "
-            "those of its simulations with 50 batches. Where the best other makes no "
-            "error there is no ratio. Fit times include the choice of penalties, on "
-            "one core that other work may have shared. Raw intensities x were replaced "
-            "by sign(x) log(1 + |x|) for all methods, and classes too small for "
+            f"\nRelease 0.1.0 was developed on {len(developed)} of these sets "
+            f"({', '.join(developed)}). All {len(g.sets)} had a part in choosing what "
+            "EBClassifier compares since then, by other splits than these: no set "
+            "here is untouched, and its errors may be too good by as much as that "
+            "choice could bend them.\n",
+            "*Excess* is the error above that of the best method of a set: what it "
+            "costs not to know beforehand which one that is.\n",
+            f"{NOTES} Where the best other makes no error there is no ratio. Fit times "
+            "include the choice of penalties, on one core that other work may have "
+            "shared. Raw intensities x were replaced by sign(x) log(1 + |x|) for all methods, and classes too small for "
             f"{FOLDS} folds dropped:\n",
             *(f"- {text}" for text in data),
             "",
-            "## Log-loss\n",
+            "## One against one\n",
+            "Sets on which EBClassifier errs less, as much, and more; the share of "
+            "sets won counts ties as half; ± is the standard error over sets.\n",
+            *_pairs_markdown(g),
+            "\n## Log-loss\n",
             "Natural logarithms, probabilities no smaller than 1e-15. The Brier score "
             "above sums over all classes: for two it is twice the usual.\n",
             *_loss_markdown(g),
@@ -329,7 +254,9 @@ def _bounded(rows: Sequence[Comparison]) -> list[Comparison]:
     return [c for c in rows if c.table != "table6"]
 
 
-def to_terminal(scores: Sequence[Score], rows: Sequence[Comparison]) -> str:
+def to_terminal(
+    scores: Sequence[Score], rows: Sequence[Comparison], bars: Sequence[Bar]
+) -> str:
     """The summary: a line a method."""
     lines = [machine(), ""]
     if scores:
@@ -346,8 +273,16 @@ def to_terminal(scores: Sequence[Score], rows: Sequence[Comparison]) -> str:
             lines.append("\nEBClassifier over the best other:")
             for name, ratio in zip(g.sets, g.over_best_other, strict=True):
                 lines.append(f"  {name:<24}{_text(ratio, 2):>6}")
+            lines.append("\nEBClassifier against one: share of sets won, ties half")
+            for pair in pairs(g):
+                lines.append(
+                    f"  {pair.method:<24}{pair.won:>3}{pair.tied:>3}{pair.lost:>3}"
+                    f"{pair.share:>7.2f} ± {_text(pair.share_se, 2)}"
+                )
     if rows:
         over_limit = ratios(_bounded(rows), _over_bound)
         lines.append(f"\nSimulations over the limit: {over_limit}")
         lines.append(f"Simulations over the paper's best: {ratios(rows, _over_best)}")
+    if bars:
+        lines += ["\nBars:", *bars_terminal(bars)]
     return "\n".join(lines)
