@@ -71,8 +71,10 @@ docs: $(READY)
 bench: $(READY)
 	@$(BIN)/python benchmarks/speed.py
 	@$(BIN)/python benchmarks/study1.py
+	@$(BIN)/python benchmarks/fit_time.py
 
 bench-accuracy: $(READY)
+	@$(BIN)/python benchmarks/no_signal.py
 	@$(BIN)/python benchmarks/accuracy.py
 
 clean:

@@ -202,8 +202,8 @@ def to_markdown(
             "costs not to know beforehand which one that is.\n",
             f"{NOTES} Where the best other makes no error there is no ratio. Fit times "
             "include the choice of penalties, on one core that other work may have "
-            "shared. Raw intensities x were replaced by sign(x) log(1 + |x|) for all methods, and classes too small for "
-            f"{FOLDS} folds dropped:\n",
+            "shared. Raw intensities x were replaced by sign(x) log(1 + |x|) for all "
+            f"methods, and classes too small for {FOLDS} folds dropped:\n",
             *(f"- {text}" for text in data),
             "",
             "## One against one\n",

@@ -141,11 +141,11 @@ def main() -> None:
     print(machine())
     for o in outcomes:
         print(
-            f"  {o.set:<36}{o.method:<22}error {o.error:.3f} (largest class "
+            f"  {o.set:<38}{o.method:<22}error {o.error:.3f} (largest class "
             f"{o.largest_class:.3f})  log-loss {o.log_loss:.3f} (class shares "
             f"{o.class_shares:.3f})"
         )
-    print("\n".join(bars.to_terminal(judge(outcomes))))
+    print("\n".join(["Bars:", *bars.to_terminal(judge(outcomes))]))
 
 
 if __name__ == "__main__":
