@@ -91,7 +91,7 @@ def make_grid(
         list(compress(rows, ~lines)),
         list(compress(columns, ~text)),
         {
-            rows[i]: list(compress(frame.row(i), ~text))
+            rows[i]: list(compress(frame.row(i), ~text)) if columns else []
             for i in np.flatnonzero(lines).tolist()
         },
         {
