@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import signal
+import stat
 import subprocess
 import sys
 import tempfile
@@ -151,6 +152,23 @@ def full_disk(folder: Path, size: int) -> Iterator[Path]:
     finally:
         # Lazily: a child that was killed may not have let go of it yet.
         subprocess.run(["umount", "--lazy", str(disk)], check=True)
+
+
+def device(folder: Path, name: str) -> Path:
+    """A device like ``/dev/null`` or ``/dev/full`` that belongs to a test.
+
+    Code that replaces what it should write to must not reach those of the machine.
+    Only root can replace them, and root can make others.
+    """
+    if os.geteuid():
+        return Path("/dev") / name
+    device = folder / name
+    try:
+        os.mknod(device, 0o666 | stat.S_IFCHR, (Path("/dev") / name).stat().st_rdev)
+        device.open("wb").close()
+    except OSError as error:
+        pytest.skip(f"a device cannot be made: {error}")
+    return device
 
 
 def limited_files(size: int) -> str:

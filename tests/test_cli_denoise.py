@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import stat
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 
+import faults
 from ebda import NormalMeans
 from ebda.cli import main
 from ebda.cli.output import WRITERS
@@ -142,7 +144,12 @@ def test_special_files_are_written_to(
     expected = capfdbinary.readouterr().out
     assert main([*arguments, "--out", "/dev/stdout"]) == 0
     assert capfdbinary.readouterr().out == expected
-    assert main([*arguments, "--out", "/dev/null"]) == 0
-    assert main([*arguments, "--out", "/dev/full"]) == 1
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    null = faults.device(folder, "null")
+    assert main([*arguments, "--out", str(null)]) == 0
+    assert stat.S_ISCHR(null.stat().st_mode)
+    full = faults.device(folder, "full")
+    assert main([*arguments, "--out", str(full)]) == 1
     assert b"No space left" in capfdbinary.readouterr().err
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["t.csv"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["folder", "t.csv"]

@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import faults
 from commands import ebda, no_more_than
 from ebda.cli import main
 
@@ -89,9 +90,12 @@ def test_links_stay_and_files_keep_their_modes(
 def test_pipes_and_devices_are_written_to(
     name: str, home: Path, tmp_path: Path
 ) -> None:
-    pipe, link = tmp_path / "pipe", tmp_path / "null"
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    pipe, link = folder / "pipe", folder / "null"
+    null = faults.device(tmp_path, "null")
     os.mkfifo(pipe)
-    link.symlink_to("/dev/null")
+    link.symlink_to(null)
     read: list[bytes] = []
     reader = threading.Thread(target=lambda: read.append(pipe.read_bytes()))
     reader.start()
@@ -100,10 +104,10 @@ def test_pipes_and_devices_are_written_to(
     assert read[0].startswith(OUTPUTS[name][1])
     assert stat.S_ISFIFO(pipe.stat().st_mode)
     assert put(name, home, link) == 0
-    assert put(name, home, Path("/dev/full")) == 1
+    assert put(name, home, faults.device(tmp_path, "full")) == 1
     assert link.is_symlink()
-    assert stat.S_ISCHR(Path("/dev/null").stat().st_mode)
-    assert listing(tmp_path) == ["null", "pipe"]
+    assert stat.S_ISCHR(null.stat().st_mode)
+    assert listing(folder) == ["null", "pipe"]
 
 
 @pytest.mark.parametrize("name", NAMES)

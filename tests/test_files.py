@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import faults
 from ebda.files import append, check, replacing, write
 
 
@@ -110,13 +111,14 @@ def test_links_are_followed(tmp_path: Path) -> None:
 
 
 def test_devices_are_written_to(tmp_path: Path) -> None:
-    write(Path("/dev/null"), "gone")
-    (tmp_path / "link").symlink_to("/dev/null")
-    write(tmp_path / "link", "gone")
-    assert stat.S_ISCHR(Path("/dev/null").stat().st_mode)
-    assert (tmp_path / "link").is_symlink()
+    null, link = faults.device(tmp_path, "null"), tmp_path / "link"
+    write(null, "gone")
+    link.symlink_to(null)
+    write(link, "gone")
+    assert stat.S_ISCHR(null.stat().st_mode)
+    assert link.is_symlink()
     with pytest.raises(OSError, match="No space left"):
-        write(Path("/dev/full"), "too much")
+        write(faults.device(tmp_path, "full"), "too much")
 
 
 def test_pipes_are_written_to(tmp_path: Path) -> None:
