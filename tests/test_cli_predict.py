@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from scipy import sparse
 
 import ebda
 from ebda import EBClassifier
@@ -162,6 +163,26 @@ def test_missing_features_are_named_or_have_no_weight(
     status, _, err = run(capsys, "predict", "model", path)
     assert status == 1
     assert "there is no feature of the model, with samples in " in err
+
+
+def test_missing_values_of_a_sparse_matrix_have_no_weight(
+    tmp_path: Path, record: SimpleNamespace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    del record.model.feature_names_in_
+    path, known = tmp_path / "new.npz", sparse.csr_array(X)
+    known.data[5] = np.nan
+    sparse.save_npz(path, known)
+    status, _, err = run(capsys, "predict", "model", path)
+    assert status == 1
+    assert "--missing zero-weight" in err
+    status, out, err = run(capsys, "predict", "model", path, "--missing", "zero-weight")
+    assert status == 0
+    assert "1 missing value given no weight." in err
+    want = record.model.predict_proba(X)[:, 0]
+    absent = np.arange(12) == known.indices[5]
+    want[0] = record.model.without(absent).predict_proba(X[:1])[0, 0]
+    found = pl.read_csv(out.encode())["probability_ill"]
+    np.testing.assert_allclose(found, want, rtol=1e-12)
 
 
 def test_json_and_a_file(

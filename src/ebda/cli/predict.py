@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 from ebda.cli import options as shared
 from ebda.cli.outcome import facts
@@ -125,7 +126,10 @@ def read_for(
     match = match_features(
         table, names.tolist(), stand_in, absent=stand_in is not None, way_out=way_out
     )
-    return replace(table, X=match.X, feature_names=names.astype(np.str_)), match
+    X = match.X
+    if match.n_filled and sparse.issparse(X):  # values that are NaN, and not zero
+        X = X.toarray()
+    return replace(table, X=X, feature_names=names.astype(np.str_)), match
 
 
 def classify(model: Any, X: Any) -> tuple[npt.NDArray[Any], FloatArray]:
