@@ -427,6 +427,21 @@ def test_what_takes_up_far_more_than_its_file_is_refused(
     assert "\n" not in str(error.value)
 
 
+def test_what_is_refused_was_in_memory_once(tmp_path: Path) -> None:
+    path, limit = tmp_path / "data.csv.gz", 5 * 10**7
+    path.write_bytes(gzip.compress(b"id,a,type\ns,0,u\n" * (limit // 8), 1))
+    tracemalloc.start()
+    try:
+        with (
+            sizes.override(unpacked_bytes=limit),
+            pytest.raises(ValueError, match=r"more than 0\.05 GB of mem"),
+        ):
+            read(path)
+        assert tracemalloc.get_traced_memory()[1] < 1.4 * limit
+    finally:
+        tracemalloc.stop()
+
+
 def test_the_limit_can_be_lifted(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
