@@ -8,15 +8,19 @@ READY := $(VENV)/.ready
 # Beside it, the lowest versions that pyproject.toml allows.
 LOWEST := .venv-lowest
 LOWEST_READY := $(LOWEST)/.ready
+# Other Pythons, which pyproject.toml names as well.
+PYTHONS := 3.12 3.13
+OTHERS := $(PYTHONS:%=test-python-%)
 INSTALL := -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-fast test-versions lint browser docs bench bench-accuracy clean help
+.PHONY: demo test test-fast test-versions $(OTHERS) lint browser docs bench bench-accuracy clean help
 
 help:
 	@echo "make demo   classify the embedded leukemia data and draw the fit"
 	@echo "make test   lint, type check and all tests with coverage"
 	@echo "make test-fast  the tests that take no longer than a second, while editing"
 	@echo "make test-versions  the same tests with the lowest versions that are allowed"
+	@echo "make test-python-3.13  the same tests with another Python: $(PYTHONS)"
 	@echo "make lint   ruff and strict mypy only"
 	@echo "make browser  install Chromium (Debian), for the tests of the report"
 	@echo "make docs   build the documentation, running its examples"
@@ -42,6 +46,12 @@ $(LOWEST_READY): pyproject.toml tools/lowest_versions.py
 		$$($(PYTHON) tools/lowest_versions.py all test)
 	@touch $@
 
+.venv-%/.ready: pyproject.toml
+	@echo "Setting up .venv-$* (once)..."
+	@python$* -m venv .venv-$*
+	@.venv-$*/bin/python $(INSTALL) --editable ".[all,test]"
+	@touch $@
+
 demo: $(PLOT)
 	@$(BIN)/ebda demo
 
@@ -59,6 +69,9 @@ test-fast: $(READY)
 # The doctests in src show numbers as NumPy 2 does.
 test-versions: $(LOWEST_READY)
 	@$(LOWEST)/bin/pytest --numprocesses auto -m "not slow" tests
+
+$(OTHERS): test-python-%: .venv-%/.ready
+	@.venv-$*/bin/pytest --numprocesses auto -m "not slow" tests
 
 browser:
 	@tools/install-chromium
@@ -78,4 +91,4 @@ bench-accuracy: $(READY)
 	@$(BIN)/python benchmarks/accuracy.py
 
 clean:
-	rm -rf $(VENV) $(LOWEST) .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis docs/_build docs/api/generated
+	rm -rf $(VENV) $(VENV)-* .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis docs/_build docs/api/generated
