@@ -22,7 +22,7 @@ from ebda import EBClassifier
 from ebda.datasets import make_factor_classes, make_two_class
 
 LEVEL, BOUND = 0.05, 0.07
-# (signals among 4500, effect in standard deviations), 30 samples a class.
+# (signals among 4500, effect in standard deviations), 30 samples per class.
 INDEPENDENT = [(0, 0.0), (50, 1.5), (100, 1.0), (300, 0.7), (1000, 0.7), (2000, 0.4)]
 
 Draw = Callable[[int], Any]

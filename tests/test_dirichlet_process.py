@@ -350,10 +350,10 @@ def test_number_of_cells_is_bounded() -> None:
 def test_one_wild_value_spoils_nothing() -> None:
     z, _ = sequence(np.random.default_rng(13), null=(6000, 0.0), signal=(300, 4.0))
     clean = DirichletProcess().fit(z).prior_
-    wild = DirichletProcess().fit(np.append(z, 1e6)).prior_
-    assert np.isfinite(wild.atoms).all()
-    np.testing.assert_allclose(wild.atoms[:2], clean.atoms, atol=0.05)
-    assert wild.posterior(1e6).mean > 1e5
+    outlier = DirichletProcess().fit(np.append(z, 1e6)).prior_
+    assert np.isfinite(outlier.atoms).all()
+    np.testing.assert_allclose(outlier.atoms[:2], clean.atoms, atol=0.05)
+    assert outlier.posterior(1e6).mean > 1e5
 
 
 def test_start_values_are_spread_over_the_data_and_zero() -> None:

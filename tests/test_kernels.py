@@ -501,7 +501,7 @@ def test_nan_and_infinity_stay_in_their_column(dtype: Any, called: list[str]) ->
 
 
 def awkward(k: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Constants, perfect separators, wild variances, ties and strong effects too."""
+    """Constants, perfect separators, outliers, ties and strong effects too."""
     rng = np.random.default_rng(seed)
     y = np.arange(40) % k
     X = rng.normal(rng.normal(scale=50, size=900), rng.gamma(3.0, size=900), (40, 900))

@@ -135,12 +135,12 @@ def test_null_values_are_shrunk_to_nothing() -> None:
 
 def test_one_wild_value_spoils_nothing() -> None:
     z = mixture(6000)
-    wild = NPMLE().fit(np.append(z, 1e6))
-    assert wild.converged_
-    assert wild.prior_.atoms[-1] == pytest.approx(1e6)
+    outlier = NPMLE().fit(np.append(z, 1e6))
+    assert outlier.converged_
+    assert outlier.prior_.atoms[-1] == pytest.approx(1e6)
     at = np.linspace(-4, 5, 50)
     clean = NPMLE().fit(z).prior_.posterior(at).mean
-    np.testing.assert_allclose(wild.prior_.posterior(at).mean, clean, atol=0.02)
+    np.testing.assert_allclose(outlier.prior_.posterior(at).mean, clean, atol=0.02)
 
 
 def test_far_values_within_one_cell_are_all_covered() -> None:

@@ -36,7 +36,7 @@ def _no_screen() -> None:
 
 
 def fit(n_classes: int, **parameters: object) -> EBClassifier:
-    """A model of 15 samples a class, 200 features, the last one constant."""
+    """A model of 15 samples per class, 200 features, the last one constant."""
     rng = np.random.default_rng(n_classes)
     X = rng.normal(size=(15 * n_classes, 200))
     y = np.repeat(["a", "b", "c"][:n_classes], 15)

@@ -338,8 +338,8 @@ def test_degenerate_values(family: type[SpikeSlabEstimator]) -> None:
     prior = family().fit(null).prior_
     assert np.mean(prior.posterior(null).mean ** 2) < 1e-3
     assert prior.pi0 > 0.8
-    wild = family().fit([0.1, -0.3, 1e100]).prior_
-    assert np.isfinite(wild.posterior([0.1, 1e100]).mean).all()
+    outlier = family().fit([0.1, -0.3, 1e100]).prior_
+    assert np.isfinite(outlier.posterior([0.1, 1e100]).mean).all()
 
 
 def test_equal_values_have_the_closed_form() -> None:

@@ -503,7 +503,7 @@ def test_expected_error_is_right_for_a_handful_of_features(rule: str) -> None:
 
 
 def test_expected_error_is_the_limit_measured_for_table_1() -> None:
-    # research.md, section 3: 50 simulated sets a row.
+    # research.md, section 3: 50 simulated sets per row.
     rows = {(1, 1000): 0.0260, (1, 500): 0.1490, (2, 200): 0.0279, (3, 50): 0.0288}
     for (effect, signals), limit in rows.items():
         expected = theory.expected_error(

@@ -71,9 +71,7 @@ def test_variances_are_those_of_limma(d0: float | None, df: int) -> None:
     else:
         s2 = drawn_variances(d0, 1.7, df, 150, seed=df)
     prior = variance_prior(s2, df)
-    assert (
-        prior.outlier_threshold == np.inf
-    )  # nothing wild: the published formulas hold
+    assert prior.outlier_threshold == np.inf  # no outliers: the published formulas hold
     want_d0, want_s0 = smyth(s2, df)
     assert prior.degrees_of_freedom == pytest.approx(want_d0, rel=1e-9)
     assert prior.variance == pytest.approx(want_s0, rel=1e-9)
@@ -158,30 +156,30 @@ def test_wild_features_leave_the_others_alone() -> None:
     assert variance_prior(s2, 12).outlier_threshold == np.inf
     want = moderated(moments_with(s2, 12))
     high, low = s2[:4] * 1e6, s2[:4] * 1e-12
-    with_wild = np.concatenate([high, s2, low])
-    got = moderated(moments_with(with_wild, 12))
+    with_outliers = np.concatenate([high, s2, low])
+    got = moderated(moments_with(with_outliers, 12))
     np.testing.assert_allclose(got.within[4:-4], want.within, rtol=1e-9)
     np.testing.assert_allclose(got.within[:4], high, rtol=1e-12)
     # One that is small by a wonder is as usual as the degrees of freedom allow.
     d0, s0 = smyth(s2, 12)
     np.testing.assert_allclose(got.within[-4:], d0 * s0 / (d0 + 12), rtol=1e-9)
     # Without this care the prior would be gone.
-    assert smyth(with_wild, 12)[0] < 0.2 * d0
+    assert smyth(with_outliers, 12)[0] < 0.2 * d0
 
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("factor", [1e6, 1e-6], ids=["high", "low"])
 def test_one_wild_feature_in_a_hundred_changes_little(factor: float, seed: int) -> None:
     s2 = drawn_variances(5.0, 4.0, 20, 1000, seed=seed)
-    with_wild = s2.copy()
-    with_wild[:10] *= factor
+    with_outliers = s2.copy()
+    with_outliers[:10] *= factor
     change, above = [], []
-    for x in (s2, with_wild):
+    for x in (s2, with_outliers):
         above.append(variance_prior(x, 20).outlier_threshold)
         change.append(moderated(moments_with(x, 20)).within)
     ratio = np.abs(change[1] / change[0] - 1)[10:]
     assert np.median(ratio) < 0.005
-    # A feature that is on the border of the wild may fall on either side.
+    # A feature that is at the outlier threshold may fall on either side.
     border = ((s2 > above[0]) != (s2 > above[1]))[10:]
     assert np.count_nonzero(border) <= 2
     assert ratio[~border].max() < 0.02
@@ -256,8 +254,8 @@ def test_moderation_is_between_the_variance_and_the_prior() -> None:
     np.testing.assert_allclose(got, 2.0 + 0.75 * (s2 - 2.0))
     np.testing.assert_array_equal(VariancePrior(0.0, 1.0).shrink(s2, 12.0), s2)
     np.testing.assert_array_equal(VariancePrior(np.inf, 2.0).shrink(s2, 12.0), 2.0)
-    wild = VariancePrior(4.0, 2.0, outlier_threshold=3.0).shrink(s2, 12.0)
-    np.testing.assert_array_equal(wild, [*got[:3], 5.0])
+    outlier = VariancePrior(4.0, 2.0, outlier_threshold=3.0).shrink(s2, 12.0)
+    np.testing.assert_array_equal(outlier, [*got[:3], 5.0])
 
 
 def test_inputs_stay_as_they_are() -> None:
@@ -303,13 +301,13 @@ def test_grouped_variances_have_the_prior_of_all(d0: float, df: int) -> None:
     with override(grouped_variances=len(s2)):
         grouped = variance_prior(s2, df)
     assert grouped != exact  # it was another way
-    # A variance at the border of the wild may fall on either side.
+    # A variance at the outlier threshold may fall on either side.
     assert grouped.variance == pytest.approx(exact.variance, rel=3e-5)
     # What matters is the weight of a feature's own variance.
     shares = [df / (df + prior.degrees_of_freedom) for prior in (grouped, exact)]
     assert shares[0] == pytest.approx(shares[1], rel=1e-3)
-    wild = [s2 > prior.outlier_threshold for prior in (grouped, exact)]
-    border = wild[0] != wild[1]
+    outlier = [s2 > prior.outlier_threshold for prior in (grouped, exact)]
+    border = outlier[0] != outlier[1]
     assert np.count_nonzero(border) <= 3
     np.testing.assert_allclose(
         grouped.shrink(s2, df)[~border], exact.shrink(s2, df)[~border], rtol=2e-3

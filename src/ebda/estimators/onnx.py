@@ -39,7 +39,7 @@ def to_onnx(model: Any, dtype: npt.DTypeLike = np.float32) -> Any:
     -------
     onnx.ModelProto
         Its input is ``X``, of shape (n_samples, n_features); its outputs are ``label``
-        and ``probabilities``, one column a class in the order of ``classes_``. Names
+        and ``probabilities``, one column per class in the order of ``classes_``. Names
         of the features are in its metadata, as JSON under ``feature_names``. Write it
         with ``Path("model.onnx").write_bytes(proto.SerializeToString())``.
 

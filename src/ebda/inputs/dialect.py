@@ -31,7 +31,7 @@ _POINT_NUMBER = re.compile(r"\s*[-+]?(\d+\.\d*|\.\d+)([eE][-+]?\d+)?\s*")
 
 @dataclass(frozen=True)
 class Dialect:
-    """How the cells of a text are told apart.
+    """How the cells of a text are separated.
 
     Parameters
     ----------

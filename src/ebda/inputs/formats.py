@@ -25,7 +25,7 @@ from ebda.inputs.dialect import unpacked
 from ebda.listing import alternatives
 from ebda.registry import Registry
 
-# In the order in which people are told of them.
+# In the order in which messages and the help list them.
 FORMATS = Registry(
     "format",
     text.FORMAT,

@@ -16,7 +16,7 @@ from ebda.typing import FloatArray, IntArray
 class Ranking:
     """Features in order of the evidence that they differ between the classes.
 
-    Arrays have one entry a feature, or one row a class for more than two classes, in
+    Arrays have one entry per feature, or one row per class for more than two, in
     the order of the data's columns; `order` sorts them.
 
     Parameters
