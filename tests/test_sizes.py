@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+from pathlib import Path
+
 import pytest
 
 from ebda.sizes import Sizes, override, sizes
@@ -35,3 +38,25 @@ def test_unknown_sizes_are_named_and_none_is_changed() -> None:
 def test_every_size_is_documented() -> None:
     text = Sizes.__doc__ or ""
     assert [name for name in vars(sizes) if name not in text] == []
+
+
+def test_tests_patch_no_private_name() -> None:
+    """What they need small is a size; what they replace has a public name."""
+    patched = []
+    for path in Path(__file__).parent.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in PATCHES:
+                names = [a.value for a in node.args[:2] if isinstance(a, ast.Constant)]
+                parts = ".".join(map(str, names)).split(".")
+                patched += [f"{path.name}: {p}" for p in parts if is_private(p)]
+            elif isinstance(node, ast.Attribute) and node.attr in DEFAULTS:
+                patched.append(f"{path.name}: {node.attr}")
+    assert not patched
+
+
+PATCHES = {"monkeypatch.setattr", "monkeypatch.delattr", "mock.patch", "setattr"}
+DEFAULTS = {"__defaults__", "__kwdefaults__"}
+
+
+def is_private(name: str) -> bool:
+    return name.startswith("_") and not name.endswith("__")
