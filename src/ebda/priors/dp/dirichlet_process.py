@@ -24,7 +24,9 @@ from ebda.priors.cells import Cells, each_value, group
 from ebda.priors.discrete import DiscretePrior
 from ebda.priors.dp.algorithm1 import fit_algorithm1
 from ebda.priors.dp.converged import fit_converged, fit_from
+from ebda.priors.dp.unseen import unseen_effects
 from ebda.priors.dp.variational import Model, VariationalFit
+from ebda.priors.normal import PointNormalPrior
 from ebda.sizes import sizes
 from ebda.storage.fields import Array, Scalar
 from ebda.typing import FloatArray
@@ -72,6 +74,8 @@ def _fit_batches(
 # bound gains below it says nothing about them.
 _COARSE_TOL = 1e-9
 
+_ALL_ZERO = DiscretePrior([0.0], [1.0])
+
 
 class DirichletProcess(BasePriorEstimator):
     """Dirichlet process prior with a point mass at zero, by variational Bayes.
@@ -111,9 +115,14 @@ class DirichletProcess(BasePriorEstimator):
         responsibility changes by more, by default 1e-3.
     max_iter : int
         Maximum number of iterations for each batch.
-    start : DiscretePrior, optional
+    start : DiscretePrior or PointNormalPrior, optional
         "converged": a prior fitted to similar values. The ascent starts there, and
         other optima are not searched for.
+    unseen : bool
+        What follows where every component ends at zero. False: a point mass at zero.
+        True: the mass away from zero that is expected all the same
+        (:mod:`ebda.priors.dp.unseen`), with the base measure's distribution, so that
+        the largest values keep some weight. `EBClassifier` sets it for ``prior="dp"``.
     n_jobs : int, optional
         Number of batches that are fitted at a time, as joblib counts. The result does
         not depend on it.
@@ -122,8 +131,8 @@ class DirichletProcess(BasePriorEstimator):
 
     Attributes
     ----------
-    prior_ : DiscretePrior
-        The estimate of G.
+    prior_ : DiscretePrior or PointNormalPrior
+        The estimate of G; the latter only with `unseen`.
     lower_bound_ : float
         Evidence lower bound, summed over batches.
     lower_bounds_ : ndarray
@@ -159,7 +168,8 @@ class DirichletProcess(BasePriorEstimator):
         weights: str | None = None,
         tol: float | None = None,
         max_iter: int = 2000,
-        start: DiscretePrior | None = None,
+        start: DiscretePrior | PointNormalPrior | None = None,
+        unseen: bool = False,
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
@@ -173,6 +183,7 @@ class DirichletProcess(BasePriorEstimator):
         self.tol = tol
         self.max_iter = max_iter
         self.start = start
+        self.unseen = unseen
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -202,7 +213,11 @@ class DirichletProcess(BasePriorEstimator):
         fits = map_batches(fitting, cells, self.n_jobs)
         self.batches_ = [fit for fit, _ in fits]
         prior = DiscretePrior.average(prior for _, prior in fits)
-        self.prior_ = prior if unit == 1 else prior.rescale(unit)
+        self.prior_: DiscretePrior | PointNormalPrior = (
+            prior if unit == 1 else prior.rescale(unit)
+        )
+        if self.unseen and prior == _ALL_ZERO:
+            self.prior_ = self._unseen(values, scales, unit)
         self._summarise_bounds(len(values) * np.log(unit))
         if not self.converged_:
             warnings.warn(
@@ -213,6 +228,13 @@ class DirichletProcess(BasePriorEstimator):
             )
         return self
 
+    def _unseen(
+        self, values: FloatArray, scales: FloatArray, unit: float
+    ) -> PointNormalPrior:
+        model = Model(self.alpha, self.sigma, self.zero_weight)
+        prior = unseen_effects(group(values, scales), model)
+        return PointNormalPrior(prior.pi0, prior.tau * unit)
+
     def _fitting(
         self, largest: int, unit: float
     ) -> Callable[[list[Cells]], list[tuple[VariationalFit, DiscretePrior]]]:
@@ -221,8 +243,10 @@ class DirichletProcess(BasePriorEstimator):
         if largest > sizes.coarse_values:
             tol = max(tol, _COARSE_TOL)
         start: dict[str, Any] = {}
-        if self.start is not None:
+        if isinstance(self.start, DiscretePrior):
             start["start"] = self.start.rescale(1 / unit)
+        elif self.start is not None:  # nothing was seen in similar values
+            start["start"] = _ALL_ZERO
         settings = (
             Model(self.alpha, self.sigma, self.zero_weight),
             self.n_components,
@@ -283,7 +307,9 @@ FAMILY = PriorFamily(
     DirichletProcess,
     # The last tenth of a nat of the bound, which takes hundreds of steps where it is
     # flat, says nothing about the data.
-    classifier_settings={"tol": 1e-9},
+    # And a rule for new samples wants the most promising features even where there
+    # is no evidence for any; held-out samples tell whether it is of use.
+    classifier_settings={"tol": 1e-9, "unseen": True},
     fitted={
         "lower_bounds_": Array(("i",), ("free of NaN",)),
         "lower_bound_": Scalar((float,), finite=False),
