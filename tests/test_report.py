@@ -694,12 +694,20 @@ def test_nothing_to_find(p: int) -> None:
     X = np.random.default_rng(0).normal(size=(24, p))
     y = np.repeat(["a", "b"], 12)
     model = EBClassifier().fit(X, y)
-    assert not model.selected_.any()
+    assert model.prob_zero_.min() > 0.9
     outline = Outline(render(model, X=X, y=y))
-    assert "No difference found" in outline.text
+    assert "No single feature stands out" in outline.text
     assert "Error not estimated" in outline.text
     assert len(unpacked(outline.data["column"], "<u4")) == p
     assert "x0" in outline.text
+
+
+def test_a_rule_without_any_feature() -> None:
+    X = np.random.default_rng(0).normal(size=(24, 7))
+    y = np.repeat(["a", "b"], 12)
+    model = EBClassifier(prior=DiscretePrior([0], [1])).fit(X, y)
+    assert not model.selected_.any()
+    assert "No difference found" in Outline(render(model, X=X, y=y)).text
 
 
 def test_lists_and_polars_tables_will_do(two: Any) -> None:

@@ -23,6 +23,7 @@ import pytest
 
 from ebda import EBClassifier
 from ebda.evaluation import cross_validate
+from ebda.priors import DiscretePrior
 from ebda.report import write_report
 
 # Chromium takes seconds to start.
@@ -585,7 +586,8 @@ def test_nothing_to_show_is_shown_as_such(
     browser: Any, tmp_path: Path, shape: tuple[int, int]
 ) -> None:
     X = np.random.default_rng(0).normal(size=shape)
-    model = EBClassifier().fit(X, np.repeat([0, 1], 12))
+    model = EBClassifier(prior=DiscretePrior([0], [1]))
+    model.fit(X, np.repeat([0, 1], 12))
     assert not model.selected_.any()
     path = tmp_path / "nothing.html"
     write_report(path, model)
