@@ -30,7 +30,7 @@ def test_the_mass_is_that_of_an_independent_integral(model: Model) -> None:
     z = np.append(rng.normal(size=60), [3.0, 3.5])
     scale = rng.uniform(0.8, 1.2, 62)
     null = norm.pdf(z, 0, scale)
-    slab = norm.pdf(z, 0, np.hypot(scale, model.sigma))
+    slab = norm.pdf(z, 0, np.hypot(scale, model.sigma / 2))
     prior = beta(model.alpha * (1 - model.zero_weight), model.alpha * model.zero_weight)
 
     def weighted(u: float, power: int) -> float:
@@ -44,7 +44,7 @@ def test_the_mass_is_that_of_an_independent_integral(model: Model) -> None:
     )
     got = unseen_effects(each_value(z, scale), model)
     assert 1 - got.pi0 == pytest.approx(first / area, rel=2e-3)
-    assert got.tau == model.sigma
+    assert got.tau == model.sigma / 2
 
 
 def test_values_that_say_nothing_leave_the_mass_of_the_base_measure() -> None:
