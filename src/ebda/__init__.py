@@ -11,6 +11,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ebda.data.distortion import LogarithmWarning
     from ebda.estimators.classifier import EBClassifier
     from ebda.estimators.normal_means import NormalMeans
     from ebda.estimators.onnx import to_onnx
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 __version__ = version("ebda")
 __all__ = [
     "EBClassifier",
+    "LogarithmWarning",
     "ModelFileError",
     "NormalMeans",
     "__version__",
@@ -30,6 +32,7 @@ __all__ = [
 
 _HOMES = {
     "EBClassifier": "ebda.estimators.classifier",
+    "LogarithmWarning": "ebda.data.distortion",
     "ModelFileError": "ebda.modelfile",
     "NormalMeans": "ebda.estimators.normal_means",
     "load": "ebda.modelfile",

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+import warnings
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from ebda.cli.output import put_json
 from ebda.cli.progress import steps
 from ebda.cli.terminal import refuse_closed, say
 from ebda.covariance import COVARIANCES
+from ebda.data.distortion import LogarithmWarning
 from ebda.estimators.classifier import EBClassifier
 from ebda.evaluation import cross_validate, evaluate
 from ebda.inputs import Table, match_features, read
@@ -103,7 +105,10 @@ def run(options: argparse.Namespace) -> None:
     stream = sys.stderr if options.json else sys.stdout
     if not options.quiet:
         say(f"{table.preview()}\n", stream)
-    fitted = _fit(table, test, options, read_in)
+    with warnings.catch_warnings():
+        # The preview has said it already, or --quiet was given.
+        warnings.simplefilter("ignore", LogarithmWarning)
+        fitted = _fit(table, test, options, read_in)
     written = _write(table, test, fitted, options)
     if options.json:
         put_json(record(table, fitted, written, options))

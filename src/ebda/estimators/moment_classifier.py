@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from ebda.covariance import Diagonal
 from ebda.data import Data, InMemory, Labels, Samples
+from ebda.data.distortion import LogarithmWarning, log_hint
 from ebda.estimators import validation
 from ebda.estimators.linear_classifier import (
     CLASS_PRIOR,
@@ -232,6 +233,8 @@ class MomentClassifier(LinearClassifier):
         if not stream:
             validation.several_classes(known)
         weight = validation.check_sample_weight(sample_weight, data.shape[0])
+        if not stream and isinstance(data, InMemory) and (hint := log_hint(data.X)):
+            warnings.warn(hint, LogarithmWarning, stacklevel=3)
         return Training(data, known, codes, weight)
 
     def _add_samples(self, batch: Samples, first: bool) -> Samples:

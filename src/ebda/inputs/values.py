@@ -9,6 +9,7 @@ import numpy.typing as npt
 from scipy import sparse
 from scipy.stats import skew
 
+from ebda.data.distortion import log_hint
 from ebda.data.structure import check_structure
 from ebda.listing import counted, listed, quoted
 from ebda.typing import FloatArray, IntArray
@@ -119,11 +120,14 @@ def hint_about_log(X: Any, log: bool) -> str | None:
     """A hint for when ``--log`` was probably forgotten, or given without need.
 
     >>> rng = np.random.default_rng(0)
-    >>> hint_about_log(np.exp(rng.normal(6, 2, (20, 30))), log=False)[:33]
-    'the values look like raw intensit'
+    >>> hint_about_log(np.exp(rng.normal(6, 2, (20, 30))), log=False)[-30:]
+    'log takes sign(x) log(1 + |x|)'
     >>> hint_about_log(rng.normal(8, 2, (20, 30)), log=False) is None
     True
     """
+    if not log and (hint := log_hint(X)):
+        return f"{hint}; --log takes {LOG}"
+    # What that cannot judge: few samples, negative values, many zeros.
     stored = np.asarray(_stored(X), dtype=np.float64).ravel()
     step = max(1, stored.size // _LOOKED_AT)
     seen = stored[::step]

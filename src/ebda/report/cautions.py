@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ebda.data.distortion import log_hint
 from ebda.report.case import LEVEL, Case
 from ebda.report.structure import (
     batches_and_outliers,
@@ -186,6 +187,15 @@ def factors(case: Case) -> Caution | None:
     )
 
 
+def logarithms(case: Case) -> Caution | None:
+    """Features that look like logarithms that were not taken."""
+    hint = None if case.X is None else log_hint(case.X)
+    if hint is None:
+        return None
+    words = f"{hint[0].upper()}{hint[1:]}. Take them and fit the model again."
+    return Caution(False, "Logarithms may be wanted", words)
+
+
 def no_features(case: Case) -> Caution | None:
     """No single feature is a finding."""
     if not case.model.selected_.any():
@@ -226,6 +236,7 @@ CHECKS: tuple[Callable[[Case], Caution | None], ...] = (
     no_error,
     perfect_feature,
     imbalance,
+    logarithms,
     factors,
     no_evaluation,
 )

@@ -121,7 +121,8 @@ class DirichletProcess(BasePriorEstimator):
     unseen : bool
         What follows where every component ends at zero. False: a point mass at zero.
         True: the mass away from zero that is expected all the same
-        (:mod:`ebda.priors.dp.unseen`), so that the largest values keep some weight. `EBClassifier` sets it for ``prior="dp"``.
+        (:mod:`ebda.priors.dp.unseen`), so that the largest values keep some weight.
+        `EBClassifier` sets it for ``prior="dp"``.
     n_jobs : int, optional
         Number of batches that are fitted at a time, as joblib counts. The result does
         not depend on it.
