@@ -112,8 +112,9 @@ class PlanningDisplay(Display):
             )
         if not hasattr(model.prior_, "atoms"):
             raise TypeError(
-                "the expected error needs a discrete prior, as prior='dp' or 'npmle' "
-                f"give; the model has a {type(model.prior_).__name__}"
+                "the expected error needs a discrete prior, as prior='npmle' gives, and "
+                "'dp' where it finds an effect; the model has a "
+                f"{type(model.prior_).__name__}"
             )
         # The harmonic mean: z has the scale of two classes of this size.
         current = 2 / float(np.sum(1 / model.moments_.counts))
