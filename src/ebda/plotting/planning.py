@@ -112,8 +112,8 @@ class PlanningDisplay(Display):
             )
         if not hasattr(model.prior_, "atoms"):
             raise TypeError(
-                "the expected error needs a discrete prior, as prior='npmle' gives, and "
-                "'dp' where it finds an effect; the model has a "
+                "the expected error needs a discrete prior, as prior='npmle' gives, "
+                "and 'dp' where it finds an effect; the model has a "
                 f"{type(model.prior_).__name__}"
             )
         # The harmonic mean: z has the scale of two classes of this size.
