@@ -119,7 +119,7 @@ def words(fitted: Fitted, written: dict[str, Path], options: argparse.Namespace)
         )
     factors = counted(model.n_factors_, "common factor")
     parts += [
-        f"{model.selection_.reason} {factors} within the classes.\n"
+        f"{model.selection_.words()} {factors} within the classes.\n"
         f"{model.selection_.table()}",
         feature_words(model, options.top),
         "Time: " + ", ".join(f"{k} {v:.1f} s" for k, v in fitted.seconds.items()),

@@ -119,6 +119,7 @@ def _dp(
             variance=variance,
             covariance="diagonal",
             priors="uniform",
+            calibrate=False,
         )
 
     return make
@@ -163,7 +164,11 @@ METHODS: dict[int | str, dict[str, Maker]] = {
 FURTHER: dict[str, Maker] = {
     "EBClassifier": lambda n_jobs, seed: EBClassifier(priors="uniform"),
     "NPMLE": lambda n_jobs, seed: EBClassifier(
-        prior="npmle", shrinkage="mean", covariance="diagonal", priors="uniform"
+        prior="npmle",
+        shrinkage="mean",
+        covariance="diagonal",
+        priors="uniform",
+        calibrate=False,
     ),
     "ShrunkenCentroids": lambda n_jobs, seed: ShrunkenCentroids(priors="uniform"),
 }
