@@ -42,7 +42,6 @@ from ebda.report.structure import (
 )
 from ebda.report.words import line_of, percent
 from ebda.rule.shrinkage import SHRINKAGES, Shrinkage
-from ebda.selection.candidates import CANDIDATES
 
 HOSTILE = [
     "</script><script>alert(1)</script>",
@@ -631,7 +630,7 @@ def test_a_new_shrinkage_needs_no_change_of_the_report(two: Any) -> None:
 
 
 def test_no_component_is_named_outside_of_its_room() -> None:
-    names = {*COVARIANCES, *SHRINKAGES, *VARIANCES, *PRIORS, *CANDIDATES}
+    names = {*COVARIANCES, *SHRINKAGES, *VARIANCES, *PRIORS}
     for room in ("report", "plotting"):
         for path in (Path(ebda.__file__).parent / room).rglob("*.*"):
             if path.suffix == ".py":

@@ -8,27 +8,30 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import sparse
-from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.metrics import log_loss
 from threadpoolctl import threadpool_info
 
 from ebda import EBClassifier
 from ebda.baselines import IndependenceRule
+from ebda.covariance import COVARIANCES, CovarianceEstimator, Summary
 from ebda.data import RowSamples
 from ebda.datasets import load_khan, make_factor_classes, make_two_class
 from ebda.moments.classwise import class_moments
 from ebda.priors import DirichletProcess, DiscretePrior
 from ebda.rule.linear_rule import LinearRule
-from ebda.selection.candidates import CANDIDATES, Candidate, Recipe
-from ebda.selection.folds import (
-    N_FOLDS,
-    HeldOut,
-    assign_folds,
-    held_out_scores,
-    moments_without,
+from ebda.selection.candidates import Recipe, candidates, line
+from ebda.selection.folds import N_FOLDS, HeldOut, assign_folds, held_out_scores
+from ebda.selection.weights import (
+    CALIBRATED,
+    COMPARED,
+    TOO_FEW,
+    Selection,
+    combine,
+    select,
+    separation,
+    weights,
 )
-from ebda.selection.weights import Selection, combine, select, separation, weights
 from ebda.sizes import override
 
 MODEL = (
@@ -241,37 +244,61 @@ FOUR = [
 ]
 
 
-def test_weights_are_probabilities_of_being_the_best() -> None:
-    """Any other than the preferred has to be better by a standard error."""
-    d, covariance = np.array([1.0, 1.1]), np.diag([0.01, 0.03])
-    for preferred, handicap in ((0, 1.0), (1, -1.0)):
-        w = weights(d, covariance, preferred)
-        assert w.sum() == pytest.approx(1)
-        assert w[1] == pytest.approx(norm.cdf(0.1 / 0.2 - handicap), abs=0.03)
-
-
-def test_weights_know_that_candidates_are_correlated() -> None:
-    covariance = 0.04 * np.array([[1.0, 0.999], [0.999, 1.0]])
-    assert weights(np.array([1.0, 1.05]), covariance, preferred=0)[1] > 0.99
-
-
-@pytest.mark.parametrize("preferred", [0, 2])
-@pytest.mark.parametrize("seed", range(5))
-def test_ties_go_to_the_first(seed: int, preferred: int) -> None:
-    """Where no fold has factors the candidates of two covariances are the same."""
-    rng = np.random.default_rng(seed)
-    influence = np.tile(0.03 * rng.normal(size=(2, 40)), (2, 1))
-    d = np.tile(rng.normal(1, 0.02, size=2), 2)
-    w = weights(d, influence @ influence.T, preferred)
+def test_weights_fall_off_with_the_distance_to_the_best() -> None:
+    d, error = np.array([1.0, 0.9, 0.7]), np.array([0.1, 0.3, 0.2])
+    w = weights(d, error)
     assert w.sum() == pytest.approx(1)
-    np.testing.assert_array_equal(w[2:], 0.0)
+    # In units of the standard error of a difference from the best.
+    np.testing.assert_allclose(np.log(w / w[0]), (d - 1) / (np.sqrt(2) * 0.1))
 
 
-def test_the_same_rule_by_another_name_gets_no_weight() -> None:
+def test_what_the_samples_cannot_tell_apart_counts_the_same() -> None:
+    np.testing.assert_allclose(
+        weights(np.array([1.0, 1.001]), np.full(2, 0.5)), 0.5, atol=1e-3
+    )
+
+
+def test_what_is_clearly_worse_counts_nothing() -> None:
+    assert weights(np.array([0.2, 1.0]), np.full(2, 0.05)).tolist() == [0.0, 1.0]
+
+
+@pytest.mark.parametrize("error", [0.0, 0.1])
+def test_ties_share(error: float) -> None:
+    np.testing.assert_allclose(weights(np.ones(4), np.full(4, error)), 0.25)
+
+
+def test_the_weights_have_no_unit_but_that_of_the_standard_error() -> None:
+    d, error = np.array([0.5, 0.8, 0.7]), np.array([0.1, 0.2, 0.1])
+    np.testing.assert_allclose(weights(d, error), weights(10 * d, 10 * error))
+
+
+def test_the_same_rule_by_another_name_is_compared_once() -> None:
+    """What finds no correlation is the diagonal, with its posterior means."""
     sim = make_two_class(25, 500, 20, 1.0, random_state=0)
     model = EBClassifier().fit(sim.data, sim.target)
     assert model.n_factors_ == 0
-    assert weight_of(model.selection_, "diagonal") == pytest.approx(1)
+    assert model.selection_.candidates == [("diagonal", "mean")]
+    plain = EBClassifier(covariance="diagonal", shrinkage="mean")
+    np.testing.assert_array_equal(model.coef_, plain.fit(sim.data, sim.target).coef_)
+
+
+def test_candidates_are_those_of_the_covariances() -> None:
+    found = candidates("auto", "auto")
+    assert len(set(found)) == len(found) > 1
+    for name, entry in COVARIANCES.items():
+        mine = [how for covariance, how in found if covariance == name]
+        assert tuple(mine) == (entry.compared if entry.in_auto else ())
+        assert candidates(name, "auto") == [(name, how) for how in entry.compared]
+        assert candidates(name, "sparse") == [(name, "sparse")]
+
+
+def test_a_candidate_has_words() -> None:
+    said = [line(name) for name in candidates("auto", "auto")]
+    assert len(set(said)) == len(said)
+    assert all(
+        COVARIANCES[c].line in words
+        for (c, _), words in zip(candidates("auto", "auto"), said, strict=True)
+    )
 
 
 # The combined rule
@@ -316,40 +343,61 @@ def test_candidates_are_added_up_with_their_shares() -> None:
         np.testing.assert_allclose(part.coef, share * rules[name].coef)
 
 
-TWO_RULES = Recipe.of(
-    "pooled", "diagonal", "auto", 0.5, {"main": lambda start: DirichletProcess()}
-)
+TWO_RULES = Recipe("pooled", FOUR[:2], 0.5, DirichletProcess)
 
 
-def selected(
-    score_sd: list[float], samples: RowSamples, key: np.ndarray
-) -> tuple[Selection, np.ndarray]:
-    """The comparison of two candidates, and what their rules are multiplied by."""
-    return select(
-        TWO_RULES, samples, key, np.array(score_sd), 2, least=1, seed=0, run=one_by_one
-    )
+def summary_of(X: Any, codes: Any, weight: np.ndarray | None = None) -> Summary:
+    moments = class_moments(X, codes, int(np.max(codes)) + 1, weight)
+    return Summary(moments, TWO_RULES.contrasts(moments), samples_of(X, codes, weight))
 
 
 def one_by_one(function: Any, jobs: Any) -> list[Any]:
     return [function(*job) for job in jobs]
 
 
-@pytest.mark.slow
+def selected(score_sd: list[float], data: Summary) -> tuple[Selection, np.ndarray]:
+    """The comparison of two candidates, and what their rules are multiplied by."""
+    return select(
+        TWO_RULES,
+        data,
+        TWO_RULES.effects(data),
+        np.array(score_sd),
+        np.array([0.3, 0.7]),
+        least=1,
+        seed=0,
+        run=one_by_one,
+    )
+
+
 def test_rules_are_multiplied_in_units_of_their_standard_deviations() -> None:
     """Of their scores: that of the model, and that of held-out samples."""
-    X, y = factor_data()
-    key = np.random.default_rng(0).normal(size=len(y))
-    found, share = selected([1.0, 1.0], samples_of(X, y), key)
+    data = summary_of(*factor_data())
+    found, share = selected([1.0, 1.0], data)
     assert found.candidates == FOUR[:2]
     assert (found.weight > 0).all()
-    _, other = selected([2.0, 0.25], samples_of(X, y), key)
+    _, other = selected([2.0, 0.25], data)
     np.testing.assert_allclose(other, share / [2.0, 0.25])
     # Held-out scores of the combined rule have the slope that was found for them.
-    folds = assign_folds(key, y, least=1, seed=0)
-    held = held_out_scores(TWO_RULES, samples_of(X, y), folds, 2, one_by_one)
-    _, sd, _ = separation(held)
+    samples = data.samples
+    assert samples is not None
+    key = samples.fingerprint(data.moments.means, np.sqrt(data.contrasts.variance))
+    folds = assign_folds(key, samples.codes, least=1, seed=0)
+    effects = TWO_RULES.effects(data)
+    held = held_out_scores(TWO_RULES, data, effects, folds, one_by_one)
+    d, sd, influence = separation(held)
+    np.testing.assert_allclose(found.separation, d)
+    np.testing.assert_allclose(found.error, np.sqrt((influence**2).sum(axis=1)))
+    np.testing.assert_allclose(found.weight, weights(d, found.error))
     np.testing.assert_allclose(share, found.slope * found.weight / sd)
     np.testing.assert_allclose(found.scores, np.tensordot(share, held.scores, 1))
+    # And the separation of their sum is judged as that of each was.
+    assert found.scores is not None
+    both = HeldOut(found.scores[None], held.codes, held.weight)
+    d, _, influence = separation(both)
+    assert found.combined == pytest.approx(d[0])
+    assert found.combined_error == pytest.approx(np.linalg.norm(influence[0]))
+    # Probabilities are those of the classes that were asked for.
+    np.testing.assert_array_equal(found.calibration.prior, [0.3, 0.7])
 
 
 def test_a_selection_says_what_it_is() -> None:
@@ -358,13 +406,18 @@ def test_a_selection_says_what_it_is() -> None:
     assert chosen.n_folds == N_FOLDS
     assert chosen.weight.sum() == pytest.approx(1)
     assert chosen.best == chosen.candidates[int(np.argmax(chosen.weight))]
-    # The same rule is compared once: there is no order, so no neighbours.
-    assert ("diagonal", "mean") in chosen.candidates
+    assert chosen.reason == COMPARED
+    assert chosen.used()
+    assert set(chosen.used()) <= set(chosen.candidates)
+    # There is no order, so no neighbours: they are the diagonal, which is there once.
     assert ("factor", "mean") in chosen.candidates
     assert weight_of(chosen, "neighbours") == 0
-    assert weight_of(chosen, "diagonal") + weight_of(chosen, "factor") == pytest.approx(
-        1
-    )
+    assert [name for name in chosen.candidates if name[0] == "diagonal"] == [
+        ("diagonal", "mean")
+    ]
+    assert chosen.combined > 2 * chosen.combined_error > 0
+    assert chosen.doubt == ""
+    assert chosen.words() == chosen.reason
     assert chosen.scores is not None
     assert chosen.codes is not None
     assert chosen.scores.shape == (40, 1)
@@ -375,27 +428,53 @@ def test_a_selection_says_what_it_is() -> None:
     assert "separation" in text
 
 
-def test_a_candidate_that_is_added_is_compared() -> None:
-    """A line in the registry, and ``shrinkage="auto"`` tries it."""
+def test_a_covariance_says_what_is_compared_with_it() -> None:
+    """A line in its entry, and ``shrinkage="auto"`` tries it."""
     X, y = factor_data()
-    lenient = Candidate("lenient", "half the evidence", "sparse", stricter=0.5)
-    with CANDIDATES.added(lenient):
-        chosen = EBClassifier(covariance="diagonal").fit(X, y).selection_
-    assert [name for _, name in chosen.candidates] == ["mean", "sparse", "lenient"]
+    entry = CovarianceEstimator(
+        "again",
+        "the same by another name",
+        COVARIANCES["factor"].estimate,
+        needs_samples=True,
+        compared=("hard", "mean"),
+        in_auto=False,
+    )
+    with COVARIANCES.added(entry):
+        chosen = EBClassifier(covariance="again").fit(X, y).selection_
+    assert chosen.candidates == [("again", "hard"), ("again", "mean")]
     assert np.isfinite(chosen.separation).all()
-    chosen = EBClassifier(covariance="diagonal").fit(X, y).selection_
-    assert [name for _, name in chosen.candidates] == ["mean", "sparse"]
 
 
-def test_beside_factors_the_empirical_null_is_reported() -> None:
+def test_a_shrinkage_that_was_asked_for_stays_where_there_is_no_correlation() -> None:
+    sim = make_two_class(25, 500, 20, 1.0, random_state=0)
+    for covariance in ("auto", "factor", "shrunken"):
+        model = EBClassifier(covariance=covariance, shrinkage="sparse")
+        chosen = model.fit(sim.data, sim.target).selection_
+        assert chosen.candidates == [("diagonal", "sparse")]
+    assert not model.selected_.all()
+
+
+def test_values_free_of_factors_are_reported_where_there_are_any() -> None:
     """Whatever has the largest weight."""
     X, y = factor_data()
     model = EBClassifier().fit(X, y)
     assert model.n_factors_ == 2
-    centred = EBClassifier(covariance="factor").fit(X, y)
-    np.testing.assert_allclose(model.z_, centred.z_)
+    of_factors = EBClassifier(covariance="factor", shrinkage="mean").fit(X, y)
+    np.testing.assert_allclose(model.z_, of_factors.z_)
     assert np.abs(model.z_ - model.contrasts_.z).max() > 0.1
-    # Without a choice of the null it is that of theory.
+
+
+def test_an_entry_may_ask_for_an_empirical_null() -> None:
+    X, y = factor_data()
+    entry = CovarianceEstimator(
+        "adjusted",
+        "factors, and the null as the values have it",
+        COVARIANCES["factor"].estimate,
+        needs_samples=True,
+        adjusts_null=True,
+    )
+    with COVARIANCES.added(entry):
+        model = EBClassifier(covariance="adjusted", shrinkage="mean").fit(X, y)
     plain = EBClassifier(covariance="factor", shrinkage="mean").fit(X, y)
     shift, scale = np.polyfit(plain.z_, model.z_, 1)[::-1]
     np.testing.assert_allclose(model.z_, shift + scale * plain.z_, atol=1e-9)
@@ -405,7 +484,7 @@ def test_factors_are_found_and_used() -> None:
     X, y = factor_data()
     model = EBClassifier().fit(X, y)
     assert model.n_factors_ == 2
-    assert weight_of(model.selection_, "factor") > 0.9
+    assert weight_of(model.selection_, "factor") > 0.2
     assert EBClassifier(covariance="diagonal").fit(X, y).n_factors_ == 0
 
 
@@ -413,10 +492,14 @@ def test_too_few_samples_take_the_stated_choice() -> None:
     X, y = factor_data((5, 4))
     model = EBClassifier().fit(X, y)
     assert model.selection_.n_folds == 0
-    assert model.selection_.best == ("factor", "mean")
+    assert model.selection_.reason == model.selection_.words() == TOO_FEW
+    assert "not calibrated" in TOO_FEW
+    usual = [name for name, entry in COVARIANCES.items() if entry.is_usual]
+    assert model.selection_.best in [(usual[0], "mean"), ("diagonal", "mean")]
     assert np.isnan(model.selection_.separation).all()
     assert "separation" not in str(model.selection_).split("\n", 1)[1]
-    direct = EBClassifier(covariance="factor", shrinkage="mean").fit(X, y)
+    assert np.isnan(model.selection_.combined)
+    direct = EBClassifier(covariance=usual[0], shrinkage="mean").fit(X, y)
     np.testing.assert_array_equal(model.coef_, direct.coef_)
     np.testing.assert_array_equal(model.intercept_, direct.intercept_)
     # Copies of the same samples are no more samples.
@@ -441,12 +524,38 @@ def test_a_rule_without_weights_separates_nothing(n: tuple[int, ...]) -> None:
     np.testing.assert_allclose(model.predict_proba(X), 1 / len(n))
 
 
-def test_one_rule_is_not_compared() -> None:
+def test_one_rule_is_calibrated() -> None:
     X, y = factor_data()
     model = EBClassifier(covariance="factor", shrinkage="mean").fit(X, y)
-    assert model.selection_.candidates == [("factor", "mean")]
-    assert model.selection_.weight.tolist() == [1.0]
+    chosen = model.selection_
+    assert chosen.candidates == [("factor", "mean")]
+    assert chosen.weight.tolist() == [1.0]
+    assert chosen.n_folds == N_FOLDS
+    assert chosen.reason == CALIBRATED
+    assert len(model.calibration_.slope) > 1
+    # The same rule in other units: the slope is of held-out samples.
+    plain = EBClassifier(covariance="factor", shrinkage="mean", calibrate=False)
+    plain.fit(X, y)
+    slope = model.coef_ @ plain.coef_[0] / (plain.coef_[0] @ plain.coef_[0])
+    assert abs(slope[0] - 1) > 0.1
+    np.testing.assert_allclose(model.coef_, slope * plain.coef_, rtol=1e-9)
+    odds = np.log(18 / 22)
+    np.testing.assert_allclose(
+        model.intercept_ - odds, slope * (plain.intercept_ - odds), rtol=1e-9
+    )
+
+
+def test_one_rule_may_stay_as_it_is() -> None:
+    X, y = factor_data()
+    model = EBClassifier(covariance="diagonal", shrinkage="mean", calibrate=False)
+    model.fit(X, y)
     assert model.selection_.n_folds == 0
+    assert model.selection_.words() == "One rule, not calibrated: calibrate=False."
+    log_p = model.predict_log_proba(X)
+    np.testing.assert_allclose(log_p[:, 1] - log_p[:, 0], model.decision_function(X))
+    # Several rules are compared all the same, and then they are calibrated.
+    several = EBClassifier(covariance="factor", calibrate=False).fit(X, y)
+    assert several.selection_.n_folds == N_FOLDS
 
 
 @pytest.mark.slow
@@ -658,7 +767,9 @@ def factors(seed: int) -> Split:
 def test_probabilities_are_calibrated(draw: Any, at_most: float) -> None:
     models = {
         "default": EBClassifier(),
-        "uncalibrated": EBClassifier(covariance="diagonal", shrinkage="mean"),
+        "uncalibrated": EBClassifier(
+            covariance="diagonal", shrinkage="mean", calibrate=False
+        ),
         "unshrunken": IndependenceRule(),
     }
     loss: dict[str, list[float]] = {name: [] for name in models}
@@ -675,43 +786,6 @@ def test_probabilities_are_calibrated(draw: Any, at_most: float) -> None:
     mean = {name: np.mean(values) for name, values in loss.items()}
     assert mean["default"] < at_most * mean["uncalibrated"]
     assert mean["default"] < 0.5 * mean["unshrunken"]
-
-
-# Moments without a fold
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize(
-    "folds",
-    [
-        [0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2],
-        [-1, 1, 2, 0, 1, -1, 0, 1, 2, 0, -1, 2],
-        [0, 1, 1, 0, 1, 1, 0, 0, 0, 1, 1, 0],
-        [-1, 3, 3, -1, 3, -1, 3, -1, -1, -1, -1, 3],
-        [3, 1, 9, 9, 1, 3, 3, 1, 9, 9, 1, 3],
-    ],
-    ids=["all held out", "some never", "two folds", "one fold", "gaps"],
-)
-def test_moments_without_a_fold_are_those_of_the_others(
-    folds: list[int], weighted: bool
-) -> None:
-    rng = np.random.default_rng(5)
-    # A large mean: subtracting the fold from the total would lose these digits.
-    X = rng.normal(1e6, 1e-2, size=(12, 7))
-    codes = np.arange(12) % 3
-    weight = rng.uniform(0.5, 3, 12) if weighted else np.ones(12)
-    fold = np.array(folds)
-    got = list(moments_without(samples_of(X, codes, weight), fold, 3))
-    numbers = [f for f in np.unique(fold) if f >= 0]
-    assert len(got) == len(numbers)
-    for f, moments in zip(numbers, got, strict=True):
-        rest = fold != f
-        want = class_moments(X[rest], codes[rest], 3, weight[rest])
-        np.testing.assert_allclose(moments.counts, want.counts, rtol=1e-14)
-        np.testing.assert_allclose(moments.means, want.means, rtol=1e-13)
-        np.testing.assert_allclose(
-            moments.centred_squares, want.centred_squares, rtol=1e-6
-        )
 
 
 def test_candidates_are_asked_for_one_at_a_time() -> None:

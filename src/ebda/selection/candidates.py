@@ -128,13 +128,18 @@ class Recipe:
     def found(self, effects: dict[str, Effects]) -> Recipe:
         """The candidates that are different, once the covariances are estimated.
 
-        What found no correlation is the diagonal, and does with its candidates.
+        What found no correlation is the diagonal, and does with its candidates: but a
+        way to shrink that was asked for by name stays.
         """
         independent = COVARIANCES[_INDEPENDENT].compared
+        asked_for = len({how for _, how in self.names}) == 1
         names = [
             name
             if name[0] in effects
-            else (_INDEPENDENT, name[1] if name[1] in independent else independent[0])
+            else (
+                _INDEPENDENT,
+                name[1] if asked_for or name[1] in independent else independent[0],
+            )
             for name in self.names
         ]
         return self.only(dict.fromkeys(names))
@@ -153,8 +158,8 @@ class Recipe:
 def candidates(covariance: str, shrinkage: str) -> list[Name]:
     """The candidates for these parameters of the classifier.
 
-    >>> candidates("diagonal", "auto")
-    [('diagonal', 'mean'), ('diagonal', 'sparse')]
+    >>> candidates("factor", "auto")
+    [('factor', 'mean'), ('factor', 'sparse')]
     """
     auto = covariance == "auto"
     tried = [name for name, entry in COVARIANCES.items() if entry.in_auto]
