@@ -83,10 +83,19 @@ def test_independence_rule_is_the_classifier_without_shrinkage(sim: Any) -> None
     squares = 20 * (sim.data[:20].var(0) + sim.data[20:].var(0))
     np.testing.assert_allclose(rule.coef_[0], d / (squares / 38))
     hard = EBClassifier(
-        shrinkage="hard", zero_threshold=1, variance="pooled", covariance="diagonal"
+        shrinkage="hard",
+        zero_threshold=1,
+        variance="pooled",
+        covariance="diagonal",
+        calibrate=False,
     ).fit(sim.data, sim.target)
     np.testing.assert_allclose(rule.coef_, hard.coef_)
     np.testing.assert_allclose(rule.intercept_, hard.intercept_)
+    none = EBClassifier(
+        shrinkage="none", variance="pooled", covariance="diagonal", calibrate=False
+    ).fit(sim.data, sim.target)
+    np.testing.assert_allclose(rule.coef_, none.coef_)
+    np.testing.assert_allclose(rule.intercept_, none.intercept_)
 
 
 def test_independence_rule_streams_and_takes_sparse(sim: Any) -> None:
@@ -183,6 +192,7 @@ def test_greenshtein_park_is_the_classifier_with_a_kernel_prior(sim: Any) -> Non
         shrinkage="mean",
         variance="pooled",
         covariance="diagonal",
+        calibrate=False,
     ).fit(sim.data, sim.target)
     np.testing.assert_allclose(rule.coef_, same.coef_)
     np.testing.assert_allclose(rule.posterior_mean_, same.posterior_mean_)

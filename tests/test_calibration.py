@@ -8,6 +8,8 @@ from scipy.integrate import dblquad
 from scipy.special import expit, softmax
 from sklearn.linear_model import LogisticRegression
 
+from ebda.estimators.linear_classifier import label_of
+from ebda.rule.linear_rule import log_odds
 from ebda.selection.calibration import Calibration, calibrate
 
 EVEN = np.log([0.5, 0.5])
@@ -21,7 +23,8 @@ def drawn(
     log_prior = np.log(np.arange(1, K + 1) / np.arange(1, K + 1).sum())
     scores = 3 * rng.normal(size=(n, 1 if K == 2 else K))
     full = np.hstack([np.zeros_like(scores), scores]) if K == 2 else scores
-    p = (1 - noise) * softmax(slope * full + log_prior, axis=1) + noise / K
+    prior = np.exp(log_prior)
+    p = (1 - noise) * softmax(slope * full + log_prior, axis=1) + noise * prior
     codes = (rng.uniform(size=(n, 1)) > np.cumsum(p, axis=1)).sum(axis=1)
     return scores, np.minimum(codes, K - 1), log_prior
 
@@ -135,8 +138,48 @@ def test_probabilities_add_up_and_agree_with_the_decision(K: int) -> None:
     np.testing.assert_allclose(np.exp(log_p).sum(axis=1), 1.0, rtol=1e-12)
     want = (decision[:, 0] > 0) if K == 2 else decision.argmax(axis=1)
     np.testing.assert_array_equal(log_p.argmax(axis=1), want)
-    # No sample is surer than the share of samples that scores say nothing about.
-    assert np.exp(log_p).min() >= calibration.noise / K * (1 - 1e-12)
+    # No sample is surer than the share of samples that scores say nothing about: what
+    # is known of these are the class probabilities.
+    least = calibration.noise * np.exp(log_prior)
+    assert (np.exp(log_p) >= least * (1 - 1e-12)).all()
+
+
+@pytest.mark.parametrize("K", [2, 4])
+def test_a_score_of_nothing_has_the_class_shares(K: int) -> None:
+    scores, codes, log_prior = drawn(50, K, seed=6, noise=0.3)
+    _, calibration = calibrate(scores, codes, np.ones(50), log_prior)
+    nothing = log_odds(np.exp(log_prior))[None, :]
+    p = np.exp(calibration.log_probabilities(nothing))
+    np.testing.assert_allclose(p, np.exp(log_prior)[None, :], rtol=1e-12)
+
+
+def test_probabilities_are_what_the_formula_says() -> None:
+    rng = np.random.default_rng(0)
+    slope, share = np.array([0.3, 1.0, 4.0]), np.array([0.2, 0.4, 0.3])
+    for K in (2, 3):
+        prior = np.arange(1, K + 1) / np.arange(1, K + 1).sum()
+        calibration = Calibration(slope, share, 0.1, prior)
+        decision = rng.normal(size=(9, 1 if K == 2 else K))
+        score = decision - log_odds(prior)
+        full = np.hstack([np.zeros((9, 1)), score]) if K == 2 else score
+        want = 0.1 * prior + sum(
+            w * softmax(a * full + np.log(prior), axis=1)
+            for a, w in zip(slope, share, strict=True)
+        )
+        got = np.exp(calibration.log_probabilities(decision))
+        np.testing.assert_allclose(got, want, rtol=1e-12)
+
+
+def test_class_shares_count_where_the_slope_is_doubtful() -> None:
+    """A small score for the rare class is not enough, whatever its sign says."""
+    calibration = Calibration(
+        np.array([0.2, 5.0]), np.array([0.8, 0.1]), 0.1, np.array([0.3, 0.7])
+    )
+    decision = np.array([[-0.05], [-4.0]])
+    log_p = calibration.log_probabilities(decision)
+    assert log_p.argmax(axis=1).tolist() == [1, 0]
+    labels = label_of(decision, np.array(["rare", "usual"]), calibration)
+    assert labels.tolist() == ["usual", "rare"]
 
 
 def test_many_samples_are_calibrated_in_blocks() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 from typing import Any, Self
 
 import joblib
@@ -25,6 +26,7 @@ from sklearn.preprocessing import StandardScaler
 
 from ebda import EBClassifier, theory
 from ebda.baselines import IndependenceRule
+from ebda.covariance import COVARIANCES
 from ebda.datasets import load_khan, make_two_class
 from ebda.paper.methods import PaperRule
 from ebda.priors import DirichletProcess, DiscretePrior
@@ -34,6 +36,7 @@ PAPER: dict[str, Any] = {
     "variance": "pooled",
     "covariance": "diagonal",
     "shrinkage": "mean",
+    "calibrate": False,
 }
 
 FITTED = (
@@ -637,7 +640,9 @@ def test_verbose_says_so_where_there_was_no_choice(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     EBClassifier(**PAPER, verbose=1).fit(*data())
-    assert "There was one rule" in capsys.readouterr().out
+    assert "One rule, not calibrated" in capsys.readouterr().out
+    EBClassifier(**{**PAPER, "calibrate": True}, verbose=1).fit(*data())
+    assert "One rule; its probabilities are calibrated" in capsys.readouterr().out
 
 
 def test_named_prior_gets_seed_and_jobs() -> None:
@@ -799,10 +804,10 @@ def test_bad_labels_are_named() -> None:
     ("parameter", "message"),
     [
         ({"shrinkage": "soft"}, "shrinkage must be one of"),
-        ({"variance": "none"}, "variance must be one of"),
+        ({"variance": "no"}, "variance must be one of"),
         (
             {"covariance": "full"},
-            r"covariance must be one of \['auto', 'diagonal', 'factor', 'neighbours'\]",
+            re.escape(f"covariance must be one of {['auto', *COVARIANCES]}"),
         ),
         ({"prior": "gauss"}, "prior must be one of"),
         ({"zero_threshold": 1.5}, "zero_threshold must lie between 0 and 1"),

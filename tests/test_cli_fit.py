@@ -101,7 +101,8 @@ def test_json_is_one_object_and_agrees_with_python(
     top = record["top_features"][0]
     assert top["feature"] == table.feature_names[first]
     assert top["q_value"] == model.ranking_.q_value[first]
-    assert record["selection"][0]["separation"] is None  # NaN is not JSON
+    (rule,) = record["selection"]
+    assert rule["separation"] == model.selection_.separation[0]
     assert record["test"]["n_samples"] == 34
     assert record["classes"] == ["ALL", "AML"]
     assert set(record["seconds"]) == {"reading", "cross-validation", "fit"}

@@ -17,6 +17,7 @@ from ebda.covariance.factor import (
     largest_by_chance,
     spike_strength,
 )
+from ebda.covariance.summary import SampleResiduals, spectrum_of
 from ebda.data import RowSamples
 from ebda.datasets import make_factor_classes, make_two_class
 from ebda.moments.classwise import class_moments
@@ -31,6 +32,15 @@ def kept(X: Any, codes: np.ndarray, weight: np.ndarray | None = None) -> RowSamp
     return RowSamples.of(X, codes, weight)
 
 
+def factors_about(
+    samples: RowSamples, means: np.ndarray, variance: np.ndarray, p: int
+) -> Factors | None:
+    """Factors of residuals about any means."""
+    residuals = SampleResiduals(samples, means, np.sqrt(variance))
+    spectrum = spectrum_of(residuals)
+    return None if spectrum is None else common_factors(residuals, spectrum, p)
+
+
 def factors_of(
     X: Any,
     codes: np.ndarray,
@@ -41,7 +51,7 @@ def factors_of(
     contrasts = class_contrasts(moments, VARIANCES[variance].estimate(moments))
     samples = kept(X, codes, weight)
     varying = int(np.count_nonzero(~contrasts.constant))
-    return common_factors(samples, moments.means, contrasts.variance, varying)
+    return factors_about(samples, moments.means, contrasts.variance, varying)
 
 
 def found(factors: Factors | None) -> Factors:
@@ -193,7 +203,7 @@ def test_the_cosine_is_that_of_eigenvector_and_truth(strength: float) -> None:
         X += rng.normal(size=X.shape)
         moments = class_moments(X, codes, 2)
         samples = kept(X, codes)
-        got = found(common_factors(samples, moments.means, np.ones(p), p))
+        got = found(factors_about(samples, moments.means, np.ones(p), p))
         loading = got.loadings[:, 0]
         length2.append(loading @ loading)
         cosine2.append((loading @ u) ** 2 / length2[-1])
@@ -252,10 +262,10 @@ def test_some_of_the_samples_have_their_own_means() -> None:
     variance = VARIANCES["pooled"].estimate(moments).within
     part = kept(X, codes).take(np.arange(30))
     p = X.shape[1]
-    want = common(common_factors(part, moments.means, variance, p))
+    want = common(factors_about(part, moments.means, variance, p))
     # Residuals from other means: they come to the same once centred.
     for means in (part.moments(3).means, moments.means + 2 * np.sqrt(variance)):
-        got = common(common_factors(part, means, variance, p))
+        got = common(factors_about(part, means, variance, p))
         np.testing.assert_allclose(got, want, atol=1e-8)
 
 
@@ -281,7 +291,7 @@ def test_no_feature_is_explained_to_the_end() -> None:
 def test_as_many_samples_as_classes_have_no_factors() -> None:
     X = np.random.default_rng(5).normal(size=(3, 40))
     samples = kept(X, np.arange(3))
-    assert common_factors(samples, np.zeros((3, 40)), np.ones(40), 40) is None
+    assert factors_about(samples, np.zeros((3, 40)), np.ones(40), 40) is None
 
 
 def test_memory_is_that_of_a_few_tiles() -> None:
@@ -292,7 +302,7 @@ def test_memory_is_that_of_a_few_tiles() -> None:
     means, variance = np.zeros((2, p)), np.ones(p)
     tracemalloc.start()
     try:
-        got = common_factors(samples, means, variance, p)
+        got = factors_about(samples, means, variance, p)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

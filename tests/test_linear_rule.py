@@ -11,7 +11,7 @@ import pytest
 from scipy import sparse, stats
 
 from ebda import EBClassifier, theory
-from ebda.covariance import Decorrelated, Diagonal
+from ebda.covariance import Covariance, Decorrelated, Diagonal
 from ebda.datasets import make_two_class
 from ebda.kernels.scores import scores
 from ebda.moments.classwise import ClassMoments, class_moments
@@ -19,7 +19,7 @@ from ebda.moments.contrasts import class_contrasts
 from ebda.moments.variance import VARIANCES, Variance, pooled
 from ebda.paper.methods import PaperRule
 from ebda.priors import DiscretePrior
-from ebda.rule.linear_rule import LinearRule, linear_rule, log_odds
+from ebda.rule.linear_rule import LinearRule, linear_rule, log_odds, rule_of_weights
 from ebda.selection.calibration import Calibration
 from ebda.sizes import override
 
@@ -33,7 +33,7 @@ LAYOUTS: dict[str, Callable[[np.ndarray], Any]] = {
 }
 
 
-class Mixing:
+class Mixing(Covariance):
     """A correlation whose inverse spreads each feature over all."""
 
     is_diagonal = False
@@ -152,7 +152,11 @@ def test_classifiers_of_classes_of_one_size_cut_at_the_midpoint(
     covariance: str, shrinkage: str
 ) -> None:
     sim = make_two_class(12, 300, 20, 1.5, random_state=0)
-    parameters = {"covariance": covariance, "shrinkage": shrinkage}
+    parameters = {
+        "covariance": covariance,
+        "shrinkage": shrinkage,
+        "calibrate": False,
+    }
     fits = [
         rule(**parameters).fit(sim.data, sim.target)
         for rule in (EBClassifier, PaperRule)
@@ -298,11 +302,14 @@ def test_the_standard_deviation_of_a_rule_is_that_of_its_scores() -> None:
     direct = np.sqrt(np.sum(rule.coef**2 * contrasts.variance))
     assert rule.score_sd == pytest.approx(direct)
     assert for_eta(0 * eta).score_sd == 1.0
-    # Nobody who does not ask for it waits for it.
-    without = for_eta(eta, with_sd=False)
-    assert without.score_sd == 1.0
-    np.testing.assert_array_equal(without.coef, rule.coef)
-    np.testing.assert_array_equal(without.intercept, rule.intercept)
+    # The same from weights in units of the standard deviations, and their variance.
+    weights = eta * np.sqrt(contrasts.variance_factor)
+    same = rule_of_weights(
+        moments, contrasts, weights.copy(), (weights**2).sum(axis=1), np.ones(2)
+    )
+    assert same.score_sd == pytest.approx(direct)
+    np.testing.assert_allclose(same.coef, rule.coef)
+    np.testing.assert_allclose(same.intercept, rule.intercept)
 
 
 @pytest.mark.parametrize("variance", VARIANCES)

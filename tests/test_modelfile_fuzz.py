@@ -278,7 +278,7 @@ PRIOR = (*MODEL, "prior_estimator_", "fields", "prior_", "fields")
         (("model", "fields"), [], "not a JSON object"),
         (("model", "parameters"), None, "not a JSON object"),
         (("model", "parameters", "__class__"), 1, "has '__class__', which this ebda"),
-        (("model", "parameters", "shrinkage"), "none", "cannot be: shrinkage must"),
+        (("model", "parameters", "shrinkage"), "no", "cannot be: shrinkage must"),
         (("model", "parameters", "variance"), [1], "cannot be: variance must"),
         (("model", "parameters", "zero_threshold"), "1", "cannot be: zero_thresh"),
         (("model", "parameters", "priors"), {"a": 1}, "priors is not one of Dir"),

@@ -348,7 +348,7 @@ def test_the_most_honest_probabilities_are_shown(two: Any) -> None:
     assert len(inner) == 60
     right = inner.predicted == inner.codes
     assert right.mean() > 0.8
-    assert scored(Case.checked(quick().fit(X, y))) is None
+    assert scored(Case.checked(quick(calibrate=False).fit(X, y))) is None
 
 
 def test_names_go_to_the_samples_that_are_so_many(two: Any) -> None:
@@ -606,7 +606,10 @@ def test_factors_are_spoken_of() -> None:
 
 
 def test_the_choice_is_told(two: Any) -> None:
-    model = two[0]
+    rng = np.random.default_rng(0)
+    X, y = draw(p=300)
+    model = EBClassifier().fit(X + np.outer(rng.normal(size=60), np.ones(300)), y)
+    assert len(model.selection_.candidates) > 1
     words = " ".join(method(Case.checked(model)))
     covariance, shrinkage = model.selection_.best
     assert f"“{covariance}, {shrinkage}”" in words
@@ -615,8 +618,29 @@ def test_the_choice_is_told(two: Any) -> None:
         assert ", ".join(name) in page
         assert line_of(COVARIANCES, name[0]) in page
     alone = quick().fit(two[1], two[2])
-    assert alone.selection_.reason in method(Case.checked(alone))
-    assert "\u2013" in Outline(render(alone)).text  # no separation without folds
+    assert alone.selection_.words() in method(Case.checked(alone))
+    assert "calibrated on held-out samples" in Outline(render(alone)).text
+    plain = quick(calibrate=False).fit(two[1], two[2])
+    assert plain.selection_.reason in method(Case.checked(plain))
+    assert "\u2013" in Outline(render(plain)).text  # no separation without folds
+
+
+@pytest.mark.parametrize(
+    "parameters", [{}, {"covariance": "diagonal", "shrinkage": "mean"}]
+)
+def test_the_report_says_what_the_held_out_samples_do_not_show(
+    two: Any, parameters: dict[str, str]
+) -> None:
+    """Of one rule and of several; and only where they do not show it."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(40, 150)) + np.outer(rng.normal(size=40), np.ones(150))
+    y = np.array(["a", "b"])[np.arange(40) % 2]
+    model = EBClassifier(**parameters).fit(X, y)
+    assert model.selection_.doubt
+    assert (len(model.selection_.candidates) > 1) == (not parameters)
+    assert model.selection_.doubt in Outline(render(model, X=X, y=y)).text
+    assert two[0].selection_.doubt == ""
+    assert "do not show that the rule" not in Outline(render(two[0])).text
 
 
 def test_a_new_shrinkage_needs_no_change_of_the_report(two: Any) -> None:
@@ -631,6 +655,7 @@ def test_a_new_shrinkage_needs_no_change_of_the_report(two: Any) -> None:
 
 def test_no_component_is_named_outside_of_its_room() -> None:
     names = {*COVARIANCES, *SHRINKAGES, *VARIANCES, *PRIORS}
+    names -= {"none"}  # a word of CSS, too
     for room in ("report", "plotting"):
         for path in (Path(ebda.__file__).parent / room).rglob("*.*"):
             if path.suffix == ".py":
