@@ -8,11 +8,19 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.metrics import log_loss
 
 import ebda.estimators.classifier
 from ebda import EBClassifier
-from ebda.data import RowSamples
+from ebda.covariance import (
+    COVARIANCES,
+    Covariance,
+    CovarianceEstimator,
+    Diagonal,
+    Summary,
+)
+from ebda.covariance.neighbours import Autoregression
 from ebda.datasets import make_factor_classes, make_two_class
 from ebda.moments import VARIANCES, ClassMoments, Variance, choose_features
 from ebda.moments.variance import VarianceEstimator
@@ -31,17 +39,13 @@ def compared(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
         yield counted(monkeypatch)
 
 
-def n_features(samples: RowSamples) -> int:
-    return int(samples.X.shape[1])
-
-
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     numbers: list[int] = []
     select = ebda.estimators.classifier.select
 
-    def counting(recipe: Recipe, samples: RowSamples, *rest: Any) -> Any:
-        numbers.append(n_features(samples))
-        return select(recipe, samples, *rest)
+    def counting(recipe: Recipe, data: Summary, *rest: Any) -> Any:
+        numbers.append(data.moments.means.shape[1])
+        return select(recipe, data, *rest)
 
     monkeypatch.setattr(ebda.estimators.classifier, "select", counting)
     return numbers
@@ -174,21 +178,89 @@ class Counting(DirichletProcess):
         {"covariance": "diagonal", "shrinkage": "mean"},
         {"covariance": "factor", "shrinkage": "sparse"},
         {"covariance": "neighbours", "shrinkage": "mean"},
+        {"covariance": "shrunken", "shrinkage": "none"},
     ],
 )
 def test_a_single_rule_is_fitted_as_ever(
     arguments: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its prior is fitted once, to all features."""
+    """Without calibration its prior is fitted once, to all features."""
     fitted_to: list[int] = []
     monkeypatch.setattr(Counting, "fitted_to", fitted_to)
     X, y = data(factors=True)
-    want = EBClassifier(prior=Counting(), **arguments).fit(X, y)
+    rule = EBClassifier(prior=Counting(), calibrate=False, **arguments)
+    want = clone(rule).fit(X, y)
     with override(least_compared=PART, most_compared=PART):
-        got = EBClassifier(prior=Counting(), **arguments).fit(X, y)
+        got = clone(rule).fit(X, y)
     assert fitted_to == [1500, 1500]
     for name in ATTRIBUTES:
         np.testing.assert_array_equal(getattr(got, name), getattr(want, name))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"covariance": "diagonal", "shrinkage": "mean"},
+        {"covariance": "factor", "shrinkage": "sparse"},
+    ],
+)
+def test_a_single_rule_is_calibrated_on_a_part(
+    arguments: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rule is that of all features but for its slope."""
+    fitted_to: list[int] = []
+    monkeypatch.setattr(Counting, "fitted_to", fitted_to)
+    X, y = data(factors=True)
+    want = EBClassifier(prior=Counting(), calibrate=False, **arguments).fit(X, y)
+    with override(least_compared=PART, most_compared=PART):
+        got = EBClassifier(prior=Counting(), **arguments).fit(X, y)
+    assert fitted_to == [1500, PART, 1500]
+    for name in ("z_", "posterior_mean_", "prob_zero_"):
+        np.testing.assert_array_equal(getattr(got, name), getattr(want, name))
+    slope = (got.coef_ @ want.coef_[0]) / (want.coef_[0] @ want.coef_[0])
+    assert slope[0] > 0
+    np.testing.assert_allclose(got.coef_, slope * want.coef_, rtol=1e-10)
+
+
+def in_order() -> Any:
+    """Each feature strongly correlated with the next."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(44, 1500))
+    for j in range(1, 1500):
+        X[:, j] = 0.9 * X[:, j - 1] + np.sqrt(1 - 0.9**2) * X[:, j]
+    y = np.arange(44) % 2
+    X[:, 500:700] += y[:, None]
+    return X, y
+
+
+def test_neighbours_that_were_asked_for_are_calibrated_on_runs_of_features(
+    compared: list[int],
+) -> None:
+    """Features drawn from anywhere are no neighbours."""
+    X, y = in_order()
+    model = EBClassifier(covariance="neighbours", shrinkage="mean").fit(X, y)
+    assert compared == [PART]
+    assert model.selection_.candidates == [("neighbours", "mean")]
+    plain = EBClassifier(covariance="neighbours", shrinkage="mean", calibrate=False)
+    np.testing.assert_array_equal(model.z_, plain.fit(X, y).z_)
+    assert np.abs(model.z_ - model.contrasts_.z).max() > 0.1
+
+
+def in_a_part_only(data: Summary) -> Covariance:
+    contrasts = data.contrasts
+    if len(contrasts.variance) > PART:
+        return Diagonal()
+    return Autoregression(0.3, contrasts.constant)
+
+
+def test_a_correlation_of_the_part_alone_is_none(compared: list[int]) -> None:
+    X, y = data()
+    entry = CovarianceEstimator("part", "in a part only", in_a_part_only)
+    with COVARIANCES.added(entry):
+        model = EBClassifier(covariance="part", shrinkage="mean").fit(X, y)
+    assert compared == [PART]
+    np.testing.assert_array_equal(model.z_, model.contrasts_.z[0])
+    assert np.isfinite(model.predict_proba(X)).all()
 
 
 def test_as_many_features_as_are_compared_are_all_compared(

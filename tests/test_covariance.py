@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ebda.covariance import COVARIANCES, Covariance, Decorrelated, Diagonal
+from ebda.covariance import COVARIANCES, Covariance, Decorrelated, Diagonal, Summary
 from ebda.covariance.factor import Factors
 from ebda.covariance.neighbours import Autoregression
 from ebda.data import RowSamples
@@ -18,6 +18,7 @@ from ebda.moments.classwise import ClassMoments, class_moments
 from ebda.moments.contrasts import Contrasts, class_contrasts
 from ebda.moments.variance import VARIANCES, pooled
 from ebda.rule.linear_rule import linear_rule
+from ebda.rule.shrinkage import SHRINKAGES
 
 P = 30
 
@@ -278,7 +279,7 @@ def estimated(
 ) -> tuple[Covariance, Contrasts, ClassMoments]:
     moments = class_moments(X, codes, int(codes.max()) + 1)
     contrasts = class_contrasts(moments, pooled(moments))
-    covariance = COVARIANCES[name](moments, contrasts, kept(X, codes))
+    covariance = COVARIANCES[name](Summary(moments, contrasts, kept(X, codes)))
     return covariance, contrasts, moments
 
 
@@ -334,18 +335,21 @@ def test_those_that_need_samples_say_so(name: str) -> None:
     _, contrasts, moments = estimated("diagonal", X, codes)
     if COVARIANCES[name].needs_samples:
         with pytest.raises(ValueError, match=f"'{name}' needs the samples"):
-            COVARIANCES[name](moments, contrasts, None)
+            COVARIANCES[name](Summary(moments, contrasts, None))
     else:
-        assert COVARIANCES[name](moments, contrasts, None).is_diagonal
+        assert COVARIANCES[name](Summary(moments, contrasts, None)).is_diagonal
 
 
 def test_the_facts_of_the_entries() -> None:
     def named(fact: str) -> list[str]:
         return [name for name, entry in COVARIANCES.items() if getattr(entry, fact)]
 
-    assert list(COVARIANCES) == ["diagonal", "factor", "neighbours"]
-    assert named("needs_samples") == ["factor", "neighbours"]
+    assert {"diagonal", "shrunken", "factor", "neighbours"} <= set(COVARIANCES)
+    assert "diagonal" not in named("needs_samples")
+    assert {"shrunken", "factor", "neighbours"} <= set(named("needs_samples"))
     assert named("needs_order") == ["neighbours"]
-    assert named("adjusts_null") == ["factor"]
-    assert named("is_usual") == ["factor"]
-    assert named("in_auto") == list(COVARIANCES)
+    # Where no samples can be held out exactly one of those compared is taken.
+    assert len(named("is_usual")) == 1
+    assert set(named("is_usual")) <= set(named("in_auto"))
+    for entry in COVARIANCES.values():
+        assert set(entry.compared) <= set(SHRINKAGES)

@@ -150,9 +150,9 @@ class Recipe:
         """The linear rule of one candidate, with equal class probabilities."""
         covariance, shrinkage = name
         equal = np.ones(len(moments.counts))
-        return effects[covariance].rule(
-            moments, equal, shrinkage, self.kappa, self.unbiased
-        )
+        # What has a correlation in a part of the features may have none in all.
+        known = covariance if covariance in effects else _INDEPENDENT
+        return effects[known].rule(moments, equal, shrinkage, self.kappa, self.unbiased)
 
 
 def candidates(covariance: str, shrinkage: str) -> list[Name]:
