@@ -28,6 +28,9 @@ from ebda.storage.fields import NOT_NEGATIVE, POSITIVE, Array
 from ebda.storage.objects import Schema, register
 from ebda.typing import FloatArray, IntArray
 
+# Runs of neighbours that stand for all features that have an order.
+_RUNS = 16
+
 
 @dataclass(frozen=True, eq=False)
 class Contrasts:
@@ -182,4 +185,17 @@ def choose_features(moments: ClassMoments, size: int) -> IntArray:
     below = np.flatnonzero(key < last)
     tied = np.flatnonzero(key == last)[: size - len(below)]
     chosen: IntArray = np.sort(np.concatenate([below, tied]))
+    return chosen
+
+
+def choose_runs(n_features: int, size: int) -> IntArray:
+    """Choose runs of neighbours, spread evenly over the features.
+
+    >>> choose_runs(100, 32)[:6]
+    array([ 0,  1,  6,  7, 13, 14])
+    """
+    n = min(_RUNS, size)
+    length = size // n
+    starts = np.linspace(0, n_features - length, n).astype(np.intp)
+    chosen: IntArray = (starts[:, None] + np.arange(length)).ravel()
     return chosen

@@ -14,13 +14,14 @@ import numpy as np
 
 from ebda.covariance import COVARIANCES, Covariance, Summary
 from ebda.moments import VARIANCES, ClassMoments, Contrasts, class_contrasts
-from ebda.moments.contrasts import choose_features
+from ebda.moments.contrasts import choose_features, choose_runs
 from ebda.priors import PriorEstimator
 from ebda.priors.null import Null, empirical_null
 from ebda.rule.effects import Effects, fit_effects
 from ebda.rule.linear_rule import LinearRule
 from ebda.rule.shrinkage import SHRINKAGES
 from ebda.sizes import sizes
+from ebda.typing import IntArray
 
 # A candidate: names of its covariance and of its shrinkage.
 Name = tuple[str, str]
@@ -99,9 +100,15 @@ class Recipe:
         most = min(max(most, sizes.least_compared), sizes.most_compared)
         if moments.means.shape[1] <= most:
             return data
-        chosen = choose_features(moments, most)
+        chosen = self._some(moments, most)
         some = moments.features(chosen)
         return Summary(some, self.contrasts(some), samples.features(chosen))
+
+    def _some(self, moments: ClassMoments, size: int) -> IntArray:
+        """Some of the features; neighbours where nothing else is compared."""
+        if all(COVARIANCES[name].needs_order for name in self.covariances):
+            return choose_runs(moments.means.shape[1], size)
+        return choose_features(moments, size)
 
     def effects(self, data: Summary) -> dict[str, Effects]:
         """Prior and posterior under each covariance.
