@@ -62,8 +62,9 @@ class Sizes:
     stacked_values : int
         Values of the contrasts of folds that are worked on at a time: 8 MiB.
     coarse_values : int
-        Values above which a Dirichlet process is first searched for in wider groups,
-        and fitted with a looser default tolerance.
+        Values above which a Dirichlet process is first searched for in wider groups.
+    loose_values : int
+        Values above which it is fitted with a looser default tolerance.
     kept_samples : int
         Samples that are kept for factors and folds: those whose values have the lowest
         hash (:mod:`ebda.data.samples`). This many show the common factors as well as
@@ -121,7 +122,8 @@ class Sizes:
     gram_elements: int = 1 << 18
     residual_elements: int = 1 << 23
     stacked_values: int = 1 << 20
-    coarse_values: int = 100_000
+    coarse_values: int = 2_000
+    loose_values: int = 100_000
     # data
     kept_samples: int = 1024
     kept_per_class: int = 64

@@ -116,12 +116,20 @@ class Table:
 
     @classmethod
     def of(cls, function: Smooth, scale: float, low: float, high: float) -> Table:
-        """Tabulate a function between two ends, for noise of this scale."""
+        """Tabulate a function between two ends, for noise of this scale.
+
+        Of several functions, as rows, it is the table of all; see `row`.
+        """
         step = float(scale / _NODES)
         first = float(np.floor(low / step))
         nodes = (first + np.arange(int(high / step - first) + 3.0)) * step
         y, slope = function(nodes)
         return cls(step, first, hermite_coefficients(y, slope * step))
+
+    def row(self, k: int) -> Table:
+        """The table of one of several functions."""
+        own = np.ascontiguousarray(self.coefficients[:, k])
+        return Table(self.step, self.first, own)
 
     def at(self, z: FloatArray) -> FloatArray:
         """The function at every value; beyond the ends, the value at the end."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from ebda.cached import cached_property
 from ebda.kernels.cells import cell_sums, round_to_steps
@@ -74,9 +75,10 @@ class Cells:
         return np.stack([self.count, weight, weight * self.value], axis=-1)
 
     @cached_property
-    def is_near(self) -> bool:
-        """Whether squares of the values lose no digits that matter."""
-        return bool(np.all(self.precision * self.value**2 <= _NEAR**2))
+    def is_far(self) -> npt.NDArray[np.bool_]:
+        """Whether the square of a value loses digits that matter."""
+        far: npt.NDArray[np.bool_] = self.precision * self.value**2 > _NEAR**2
+        return far
 
     @cached_property
     def powers(self) -> FloatArray:

@@ -121,36 +121,41 @@ class DiscretePosterior:
 
     @property
     def mean(self) -> FloatArray:
-        return self._mean_of("eta", self.atoms)
+        return self._mean_of(0)
 
     @property
     def prob_zero(self) -> FloatArray:
-        zero = self._mean_of("is zero", (self.atoms == 0).astype(np.float64))
+        zero = self._mean_of(1)
         return np.clip(zero, 0.0, 1.0, out=zero)
 
     @property
     def sd(self) -> FloatArray:
         if not self.is_tabulated:
             return self._sd
-        variance = self._mean_of("square", self.atoms**2)
+        variance = self._mean_of(2)
         variance -= self.mean**2
         np.maximum(variance, 0.0, out=variance)
         return np.sqrt(variance, out=variance)
 
     @cached_property
-    def _known(self) -> dict[str, Any]:
+    def _functions(self) -> FloatArray:
+        """eta, whether it is zero, and its square, at the atoms."""
+        return np.stack([self.atoms, self.atoms == 0, self.atoms**2])
+
+    @cached_property
+    def _known(self) -> dict[int, Any]:
         """What `_mean_of` has computed: tables, or else the means themselves."""
         return {}
 
-    def _mean_of(self, name: str, h: FloatArray) -> FloatArray:
-        """Posterior mean of a function of eta, given at the atoms."""
-        if name not in self._known:
-            self._known[name] = (
-                self._tabulate(h)
+    def _mean_of(self, k: int) -> FloatArray:
+        """Posterior mean of one of the functions of eta."""
+        if k not in self._known:
+            self._known[k] = (
+                self._tables.row(k)
                 if self.is_tabulated
-                else self._summarise(lambda w: h @ w)
+                else self._summarise(lambda w: self._functions[k] @ w)
             )
-        known = self._known[name]
+        known = self._known[k]
         values: FloatArray = known.at(self.z) if self.is_tabulated else known
         return values
 
@@ -208,18 +213,19 @@ class DiscretePosterior:
         shape = self.z.shape
         return out.reshape(shape if n_rows == 1 else (n_rows, *shape))
 
-    def _tabulate(self, h: FloatArray) -> Table:
-        """Table of the posterior mean of a function, given at the atoms."""
+    @cached_property
+    def _tables(self) -> Table:
+        """Table of the posterior means of all functions: they share the weights."""
         assert self._range is not None
-        scale = self._common_scale
-        rows = np.stack([h, self.atoms, h * self.atoms])
+        scale, h = self._common_scale, self._functions
+        rows = np.concatenate([h, h * self.atoms])
 
         def with_slope(nodes: FloatArray) -> tuple[FloatArray, FloatArray]:
             scales = np.broadcast_to(scale, nodes.shape)
             blocks = weight_blocks(nodes, scales, self.atoms, self.log_weights)
             parts = [rows @ weights for _, weights, _ in blocks]
-            mean_h, mean, product = np.concatenate(parts, axis=1)
-            return mean_h, (product - mean_h * mean) / scale**2
+            mean, product = np.split(np.concatenate(parts, axis=1), 2)
+            return mean, (product - mean * mean[0]) / scale**2
 
         return Table.of(with_slope, scale, *self._range)
 

@@ -68,11 +68,9 @@ class Effects:
             return np.where(
                 self.contrasts.constant, 0.0, shrinkage.slope(self.posterior)
             )
-        prior, z = self.prior_estimator.prior_, self.z
-        above, below = (
-            shrinkage.estimate(x, prior.posterior(x), kappa)
-            for x in (z + _STEP, z - _STEP)
-        )
+        shifted = np.stack([self.z + _STEP, self.z - _STEP])
+        posterior = self.prior_estimator.prior_.posterior(shifted)
+        above, below = shrinkage.estimate(shifted, posterior, kappa)
         slope = (above - below) / (2 * _STEP)
         slope[:, self.contrasts.constant] = 0.0
         return slope

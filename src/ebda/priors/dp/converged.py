@@ -16,8 +16,8 @@ Only the search for the maximum of the lower bound differs:
   instead. The bound is loose where components overlap, so these two optima are
   compared by their evidence (:mod:`ebda.priors.dp.evidence`).
 - Many values are grouped into narrow cells (:mod:`ebda.priors.cells`), so that an
-  iteration costs the same for 10^4 values as for 10^8. If there are very many, merge
-  and birth moves are tried on wider cells first.
+  iteration costs the same for 10^4 values as for 10^8. Merge and birth moves are tried
+  on wider cells first, unless there are few values.
 
 Apart from that comparison, steps are accepted by the lower bound alone, which rises
 monotonically.
@@ -48,8 +48,10 @@ _START_ZERO = 0.9
 _MERGE_AFTER = 25
 # Relative gain of the bound below which merge and birth moves are tried.
 _LOOSE = 1e-5
-# Relative gain of the bound below which an ascent is close to the optimum.
+# Relative gains of the bound below which an ascent is close to the optimum, and close
+# enough to see whether it is the best.
 _NEAR = 1e-8
+_RIVAL = 1e-6
 
 
 def start_atoms(value: FloatArray, n_components: int) -> FloatArray:
@@ -142,27 +144,25 @@ def fit_converged(
     searched in wider cells first.
     """
     wide = cells.wider() if cells.count.sum() > sizes.coarse_values else cells
-    first_tol = tol if wide is cells else max(tol, _NEAR)
     best = Ascent(wide, model, _start(wide, n_components))
-    done = _search(best, max_iter) and _settle(best, first_tol, max_iter)
-    if wide is not cells:
-        best = _finer(best, cells)
-        done = done and _settle(best, tol, max_iter)
+    done = _search(best, max_iter)
+    best = _finer(best, cells)
+    done = done and _settle(best, tol, max_iter)
     rivals = []
     for stats in splits(best):
         # No merge moves: judged by the bound they would undo the split.
         rival = Ascent(wide, model, stats)
-        rivals.append((rival.climb(rival.gain(first_tol), max_iter), rival))
+        rival.climb(rival.gain(max(tol, _RIVAL)), max_iter)
+        rivals.append(rival)
     if rivals:
         evidence = [
             log_evidence(wide, components(ascent.stats, model), model)
-            for ascent in (best, *(rival for _, rival in rivals))
+            for ascent in (best, *rivals)
         ]
         winner = int(np.argmax(evidence))
         if winner:
-            done, best = rivals[winner - 1]
-            best = _finer(best, cells)
-            done = (wide is cells and done) or best.climb(best.gain(tol), max_iter)
+            best = _finer(rivals[winner - 1], cells)
+            done = best.climb(best.gain(tol), max_iter)
     done = best.polish() or done
     q = components(best.stats, model)
     return VariationalFit(q, np.array(best.bounds), done)

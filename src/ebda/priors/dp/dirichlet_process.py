@@ -70,9 +70,9 @@ def _fit_batches(
         return list(zip(fits, map(WEIGHTS[weights], fits, batches), strict=True))
 
 
-# The least default tolerance for more values than `sizes.coarse_values`: what their
+# The least default tolerance for more values than `sizes.loose_values`: what their
 # bound gains below it says nothing about them.
-_COARSE_TOL = 1e-9
+_LOOSE_TOL = 1e-9
 
 _ALL_ZERO = DiscretePrior([0.0], [1.0])
 
@@ -240,8 +240,8 @@ class DirichletProcess(BasePriorEstimator):
     ) -> Callable[[list[Cells]], list[tuple[VariationalFit, DiscretePrior]]]:
         """A function that fits batches, the largest of which has so many values."""
         _, _, weights, tol = INFERENCES[self.inference]
-        if largest > sizes.coarse_values:
-            tol = max(tol, _COARSE_TOL)
+        if largest > sizes.loose_values:
+            tol = max(tol, _LOOSE_TOL)
         start: dict[str, Any] = {}
         if isinstance(self.start, DiscretePrior):
             start["start"] = self.start.rescale(1 / unit)

@@ -146,21 +146,27 @@ def responsibilities(log_phi: FloatArray) -> tuple[FloatArray, FloatArray]:
 def _joint(cells: Cells, q: Components) -> tuple[FloatArray, FloatArray, FloatArray]:
     """exp(S_kt) up to a factor per cell, their sums over t, and log sums of exp(S_kt).
 
-    If no value is far from zero, S is a product of matrices. If in addition each value
-    is close enough to some component, as is nearly always so, exp(S) does not underflow
-    and needs no factors.
+    S is a product of matrices, and where a value is close enough to some component, as
+    nearly all are, exp(S) does not underflow and needs no factor. The rest, and values
+    so far out that the product loses digits, have the largest of their exp(S_kt) as
+    factor.
     """
-    if cells.is_near:
-        mean = q.prob_signal * q.mean
-        square = -0.5 * (mean * q.mean + q.prob_signal * q.variance)
-        one = np.ones_like(mean)
-        phi = np.stack([q.log_pi, square, mean, one], axis=-1) @ cells.powers
-        np.exp(phi, out=phi)
-        total = phi.sum(axis=-2)
-        if total.min() > _LEAST_TOTAL:
-            return phi, total, np.log(total)
-    phi, log_total = responsibilities(log_joint(cells.value, cells.precision, q))
-    return phi, np.ones_like(log_total), log_total
+    mean = q.prob_signal * q.mean
+    square = -0.5 * (mean * q.mean + q.prob_signal * q.variance)
+    one = np.ones_like(mean)
+    phi = np.stack([q.log_pi, square, mean, one], axis=-1) @ cells.powers
+    np.exp(phi, out=phi)
+    total = phi.sum(axis=-2)
+    lost = cells.is_far | (total < _LEAST_TOTAL).reshape(-1, len(cells.value)).any(0)
+    if not lost.any():
+        return phi, total, np.log(total)
+    some = np.flatnonzero(lost)
+    total[..., some] = 1.0
+    log_total = np.log(total)
+    phi[..., some], log_total[..., some] = responsibilities(
+        log_joint(cells.value[some], cells.precision[some], q)
+    )
+    return phi, total, log_total
 
 
 def statistics(phi: FloatArray, cells: Cells) -> FloatArray:
