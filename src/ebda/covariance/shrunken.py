@@ -162,6 +162,6 @@ SHRUNKEN = CovarianceEstimator(
     "shrunken covariance",
     shrunken,
     needs_samples=True,
-    compared=("none", "mean", "sparse"),
+    compared=("none", "mean"),
     is_usual=True,
 )

@@ -118,6 +118,8 @@ class Recipe:
         found: dict[str, Effects] = {}
         for name in self.covariances:
             covariance = COVARIANCES[name](data)
+            if covariance.is_diagonal and self._is_optional(name):
+                continue
             name = _INDEPENDENT if covariance.is_diagonal else name
             if name not in found:
                 found[name] = self._effects(name, covariance, data.contrasts)
@@ -148,8 +150,16 @@ class Recipe:
                 name[1] if asked_for or name[1] in independent else independent[0],
             )
             for name in self.names
+            if name[0] in effects or not self._is_optional(name[0])
         ]
         return self.only(dict.fromkeys(names))
+
+    def _is_optional(self, covariance: str) -> bool:
+        """Whether a covariance that finds nothing is left out.
+
+        Most features have no order, and nothing is to be compared because of that.
+        """
+        return COVARIANCES[covariance].needs_order and len(self.covariances) > 1
 
     def rule(
         self, name: Name, effects: dict[str, Effects], moments: ClassMoments
