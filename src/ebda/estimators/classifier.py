@@ -25,7 +25,6 @@ from ebda.moments import VARIANCES, ClassMoments
 from ebda.priors import PriorEstimator, make_prior
 from ebda.priors.posterior import Posterior, Prior
 from ebda.rule.effects import Effects
-from ebda.rule.linear_rule import log_odds
 from ebda.rule.ranking import Ranking, rank_features
 from ebda.rule.shrinkage import SHRINKAGES
 from ebda.selection.candidates import Recipe, candidates, reported
@@ -220,8 +219,8 @@ class EBClassifier(MomentClassifier):
         self._keep_effects(effects)
         # One linear rule.
         rule_of = partial(recipe.rule, effects=effects, moments=moments)
-        odds = log_odds(self.class_prior_)
-        self._keep_rule(combine(rule_of, self.selection_.candidates, share, odds))
+        candidates = self.selection_.candidates
+        self._keep_rule(combine(rule_of, candidates, share, self._offset()))
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -251,6 +250,12 @@ class EBClassifier(MomentClassifier):
             random_state=self.random_state,
             n_jobs=self.n_jobs,
         )
+
+    def _offset(self) -> FloatArray:
+        calibration = self.selection_.calibration
+        if calibration.offset is None:
+            return super()._offset()
+        return calibration.offset
 
     def _compares(self, recipe: Recipe) -> bool:
         """Whether samples are held out: to compare candidates, or to calibrate one."""

@@ -77,7 +77,7 @@ def make_prior(
     >>> make_prior("dp", n_jobs=2, random_state=0)
     DirichletProcess(n_jobs=2, random_state=0)
     >>> make_prior("dp", for_classifier=True)
-    DirichletProcess(tol=1e-09, unseen=True)
+    DirichletProcess(tol=1e-07, unseen=True)
     >>> make_prior(DiscretePrior([0, 1], [0.5, 0.5]))
     FixedPrior(prior=DiscretePrior(atoms=[0, 1], weights=[0.5, 0.5]))
     """

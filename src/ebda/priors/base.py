@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 
 from ebda.kernels.extremes import minmax
 from ebda.priors.posterior import (
@@ -52,6 +53,10 @@ class BasePriorEstimator(BaseEstimator):
     ``prior_``.
     """
 
+    def for_similar_values(self) -> BasePriorEstimator:
+        """An unfitted copy, which may start its search at this estimate."""
+        return clone(self)  # type: ignore[no-any-return]
+
     def _check_positive(self, *names: str) -> None:
         for name in names:
             value = getattr(self, name)
@@ -71,6 +76,13 @@ class BasePriorEstimator(BaseEstimator):
         tags.input_tags.one_d_array = True
         tags.input_tags.two_d_array = False
         return tags
+
+
+def refit(estimator: PriorEstimator, z: FloatArray) -> PriorEstimator:
+    """The same estimator, fitted to values similar to those that it was fitted to."""
+    copy = getattr(estimator, "for_similar_values", partial(clone, estimator))
+    again: PriorEstimator = copy()
+    return again.fit(z)
 
 
 @dataclass(frozen=True)

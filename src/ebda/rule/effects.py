@@ -57,7 +57,11 @@ class Effects:
     @cached_property
     def posterior(self) -> Posterior:
         """Posterior of the mean of each z."""
-        return self.prior_estimator.prior_.posterior(self.z)
+        return self.posterior_of(self.z)
+
+    def posterior_of(self, z: FloatArray) -> Posterior:
+        """The posterior of such values."""
+        return self.prior_estimator.prior_.posterior(z)
 
     def slope(self, shrinkage: Shrinkage, kappa: float) -> FloatArray:
         """Derivative of the estimate by z.
@@ -69,9 +73,9 @@ class Effects:
                 self.contrasts.constant, 0.0, shrinkage.slope(self.posterior)
             )
         shifted = np.stack([self.z + _STEP, self.z - _STEP])
-        posterior = self.prior_estimator.prior_.posterior(shifted)
+        posterior = self.posterior_of(shifted)
         above, below = shrinkage.estimate(shifted, posterior, kappa)
-        slope = (above - below) / (2 * _STEP)
+        slope: FloatArray = (above - below) / (2 * _STEP)
         slope[:, self.contrasts.constant] = 0.0
         return slope
 

@@ -3,22 +3,27 @@
 A linear rule with thousands of features is overconfident if its scores are read as
 log-odds. Scores of held-out samples tell the slope a by which to multiply them:
 
-    p_i = (1 - e) softmax(a s_i + log prior) + e prior.
+    p_i = (1 - e) softmax(a s_i + c log prior) + e prior.
 
 The noise e is the share of samples that the score says nothing about: wrong labels,
 and samples that are unlike the others of their class. What is known of these are the
 class probabilities. Without it, a few of them would make the slope too small for all
 others (Copas 1988), and the class probabilities would then move the boundary too far.
 
-With few held-out samples, slope and noise are uncertain. So no value is chosen for
-them: probabilities are averaged over their posterior, under Jeffreys priors (that of
-the slope is Firth's penalty, which keeps it finite where the classes are separated;
-that of the noise is Beta(1/2, 1/2)).
+They do so in any case where the log-odds are steeper about the boundary than the one
+slope for all scores has it, as held-out scores of real data mostly are. So c, between 0
+and 1, is the part of the shift by the class shares that the held-out samples confirm.
+
+With few held-out samples all three are uncertain. Probabilities are averaged over the
+posterior of slope and noise, under Jeffreys priors (that of the slope is Firth's
+penalty, which keeps it finite where the classes are separated; that of the noise, which
+is a half at most, is Beta(1/2, 1/2) on this range). Of c, uniform in advance, the
+posterior mean is used: to average over it changes nothing that can be measured.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -32,8 +37,10 @@ from ebda.typing import FloatArray, IntArray
 # Grid of slopes, for scores of unit standard deviation: at the largest slope a
 # probability goes from 5 % to 95 % within a fifth of a standard deviation.
 _SLOPES: FloatArray = np.exp(np.linspace(-4.0, 3.5, 76))
-# Nodes of equal weight under Beta(1/2, 1/2), the arcsine distribution.
-_NOISE: FloatArray = np.sin(np.pi / 4 * (2 * np.arange(32) + 1) / 32) ** 2
+# Nodes of equal weight under Beta(1/2, 1/2), the arcsine distribution, on 0 to 1/2.
+_NOISE: FloatArray = np.sin(np.pi / 4 * (2 * np.arange(16) + 1) / 16) ** 2 / 2
+# Parts of the shift by the class shares.
+_PARTS: FloatArray = np.array([0.0, 0.5, 1.0])
 # Slopes with less weight are left out of the average.
 _NEGLIGIBLE = 1e-9
 # Elements of a block of logits.
@@ -44,9 +51,8 @@ _BLOCK = 1 << 20
 class Calibration:
     """Probabilities as a function of the decision.
 
-    A decision is a score plus the logarithm of the class probabilities, and
-    ``p = sum_j share_j softmax(slope_j score + log prior) + noise prior``: an average
-    over slopes, whose geometric mean is 1.
+    A decision is a score plus an offset, and ``p = sum_j share_j softmax(slope_j score
+    + offset) + noise prior``: an average over slopes, whose geometric mean is 1.
 
     Parameters
     ----------
@@ -55,18 +61,34 @@ class Calibration:
     noise : float
         Probability of a sample that the score says nothing about.
     prior : ndarray of shape (n_classes,), optional
-        Class probabilities that decisions hold; equal ones if None.
+        Class probabilities of samples that the score says nothing about; equal ones if
+        None.
+    offset : ndarray of shape (1,) or (n_classes,), optional
+        What decisions hold besides the score; the log-odds of `prior` if None.
     """
 
     slope: FloatArray
     share: FloatArray
     noise: float = 0.0
     prior: FloatArray | None = None
+    offset: FloatArray | None = None
 
     @classmethod
     def none(cls) -> Calibration:
         """For decisions that are log-odds."""
         return cls(np.ones(1), np.ones(1))
+
+    def terms(self, n_classes: int) -> tuple[FloatArray, FloatArray]:
+        """Class probabilities of the noise, and the offset of the decisions."""
+        k = n_classes
+        prior = np.full(k, 1 / k) if self.prior is None else self.prior
+        return prior, log_odds(prior) if self.offset is None else self.offset
+
+    def with_prior(self, prior: FloatArray) -> Calibration:
+        """The same for samples with other class probabilities."""
+        before, offset = self.terms(len(prior))
+        moved = offset + log_odds(prior) - log_odds(before)
+        return replace(self, prior=prior, offset=moved)
 
     def log_probabilities(self, decision: FloatArray) -> FloatArray:
         """Log class probabilities for decisions of shape (n, 1) or (n, n_classes).
@@ -78,15 +100,13 @@ class Calibration:
         >>> log_p[:, 0].round(3).tolist()
         [-0.693, -1000.0]
         """
-        k = max(decision.shape[1], 2)
-        prior = np.full(k, 1 / k) if self.prior is None else self.prior
-        held = log_odds(prior)
-        score = decision - held
+        prior, offset = self.terms(max(decision.shape[1], 2))
+        score = decision - offset
         if self.noise == 0 and len(self.slope) == 1:
-            return _log_softmax(self.slope[0] * score + held)
+            return _log_softmax(self.slope[0] * score + offset)
         p = np.tile(self.noise * prior, (len(decision), 1))
         for slope, share in zip(self.slope, self.share, strict=True):
-            p += share * np.exp(_log_softmax(slope * score + held))
+            p += share * np.exp(_log_softmax(slope * score + offset))
         log_p: FloatArray = np.log(p)
         return log_p
 
@@ -95,8 +115,7 @@ def _from_fields(fields: dict[str, Any]) -> Calibration:
     total = fields["share"].sum() + fields["noise"]
     if abs(total - 1) > 1e-6:
         raise ValueError(f"shares and noise must sum to 1, not to {total:g}")
-    fields.setdefault("prior", None)
-    return Calibration(**fields)
+    return Calibration(**{name: v for name, v in fields.items() if v is not None})
 
 
 register(
@@ -107,8 +126,9 @@ register(
             "share": Array(("j",), NOT_NEGATIVE),
             "noise": Scalar((float,), least=0.0, most=1.0),
             "prior": Array(("k",), ("positive", "a distribution")),
+            "offset": Array(("c",)),
         },
-        optional=frozenset({"prior"}),
+        optional=frozenset({"prior", "offset"}),
         build=_from_fields,
     )
 )
@@ -143,7 +163,7 @@ def calibrate(
     slope : float
         The geometric mean of the slope under its posterior.
     calibration : Calibration
-        For decisions ``slope * scores`` plus the log-odds of the class probabilities.
+        For decisions ``slope * scores`` plus its offset.
 
     Examples
     --------
@@ -164,17 +184,24 @@ def calibrate(
         return 1.0, Calibration.none()
     full = full / unit
 
-    joint = _log_posterior(full, codes, weight, log_prior)
-    density = softmax(logsumexp(joint, axis=1))
-    noise = softmax(joint, axis=1) @ _NOISE
+    # Even classes are not shifted.
+    parts = _PARTS if np.ptp(log_prior) > 0 else _PARTS[-1:]
+    joint = np.stack(
+        [_log_posterior(full, codes, weight, log_prior, part) for part in parts]
+    )
+    posterior = softmax(joint)
+    density = posterior.sum(axis=(0, 2))
     middle = np.exp(density @ np.log(_SLOPES))
     kept = density > _NEGLIGIBLE
-    share = density[kept] / density[kept].sum()
+    density = density[kept] / density[kept].sum()
+    noise = softmax(logsumexp(joint[:, kept], axis=0), axis=1) @ _NOISE
+    odds = log_odds(np.exp(log_prior))
     return float(middle / unit), Calibration(
         _SLOPES[kept] / middle,
-        share * (1 - noise[kept]),
-        float(share @ noise[kept]),
+        density * (1 - noise),
+        float(density @ noise),
         np.exp(log_prior),
+        float(posterior.sum(axis=(1, 2)) @ parts) * odds,
     )
 
 
@@ -183,6 +210,7 @@ def _log_posterior(
     codes: IntArray,
     weight: FloatArray,
     log_prior: FloatArray,
+    part: float,
 ) -> FloatArray:
     """Log density of log slope and noise, on the grid of both, up to a constant."""
     n, k = scores.shape
@@ -191,7 +219,7 @@ def _log_posterior(
     parts = []
     for start in range(0, len(_SLOPES), at_once):
         slope = _SLOPES[start : start + at_once]
-        p = softmax(slope[:, None, None] * scores + log_prior, axis=2)
+        p = softmax(slope[:, None, None] * scores + part * log_prior, axis=2)
         mean = np.einsum("anc,nc->an", p, scores)
         square = np.einsum("anc,nc->an", p, scores**2)
         information = (square - mean**2) @ weight

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from ebda.rule.effects import Effects, is_balanced
 from ebda.rule.linear_rule import midpoint_bias
 from ebda.rule.shrinkage import SHRINKAGES
 from ebda.selection.candidates import Recipe
-from ebda.selection.stack import FoldStack, StackedCovariance
+from ebda.selection.stack import FoldStack, StackedCovariance, StackedEffects
 from ebda.sizes import sizes
 from ebda.typing import FloatArray, IntArray
 
@@ -104,7 +104,7 @@ def held_out_scores(
     data : Summary
         All samples.
     effects : dict
-        Prior and null under each covariance, which hold in the folds too.
+        Of all samples; their nulls hold in the folds too.
     folds : ndarray of int of shape (n_samples,)
         The fold that each sample is held out in, or -1.
     run : callable
@@ -152,8 +152,8 @@ def _score_folds(
         stacked = StackedCovariance([estimate(fold) for fold in stack.folds])
         values = stacked.decorrelate(contrasts.z)
         null = whole.null.repeated(len(test))
-        e = replace(
-            whole, contrasts=contrasts, covariance=stacked, values=values, null=null
+        e = StackedEffects(
+            contrasts, stacked, values, null, whole.prior_estimator, len(test)
         )
         for name in recipe.names:
             if name[0] != covariance:

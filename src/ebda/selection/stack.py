@@ -7,14 +7,14 @@ memory, their Gram matrix and a few products with R give all that the folds need
 X is not looked at again. A fold's Gram matrix is a part of the one of all samples, up
 to the class means.
 
-What has few parameters for very many features is estimated from all samples: the
-variances, the prior and the null. The class means and the covariance, which could
-remember a sample, are those of the training samples.
+Variances and nulls are those of all samples. The class means, the covariance and the
+prior are those of the training samples: a prior of all samples would remember them, and
+thresholds that are made of it separate held-out samples where there is no signal.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -26,6 +26,9 @@ from ebda.data import Samples
 from ebda.kernels.threads import no_fork
 from ebda.moments import ClassMoments, Contrasts
 from ebda.moments.contrasts import contrast_weights
+from ebda.priors.base import refit
+from ebda.priors.posterior import Posterior, Prior
+from ebda.rule.effects import Effects
 from ebda.typing import FloatArray, IntArray
 
 
@@ -141,6 +144,80 @@ class StackedCovariance(Covariance):
 
     def _split(self, rows: FloatArray) -> Iterator[tuple[Covariance, FloatArray]]:
         return zip(self.parts, np.split(rows, len(self.parts)), strict=True)
+
+
+@dataclass(frozen=True, eq=False)
+class StackedPosterior:
+    """Posteriors of several folds, one fold's rows after another's.
+
+    Parameters
+    ----------
+    parts : list of Posterior
+        Those of each fold.
+    """
+
+    parts: list[Posterior]
+
+    @property
+    def mean(self) -> FloatArray:
+        return self._rows("mean")
+
+    @property
+    def prob_zero(self) -> FloatArray:
+        return self._rows("prob_zero")
+
+    @property
+    def sd(self) -> FloatArray:
+        return self._rows("sd")
+
+    @property
+    def lfsr(self) -> FloatArray:
+        return self._rows("lfsr")
+
+    def interval(self, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
+        ends = [part.interval(level) for part in self.parts]
+        lower, upper = (_stack(side) for side in zip(*ends, strict=True))
+        return lower, upper
+
+    def _rows(self, summary: str) -> FloatArray:
+        return _stack([getattr(part, summary) for part in self.parts])
+
+
+def _stack(parts: Sequence[FloatArray]) -> FloatArray:
+    return np.concatenate(parts, axis=-2)
+
+
+@dataclass(frozen=True, eq=False)
+class StackedEffects(Effects):
+    """Effects of several folds, each under a prior of its own.
+
+    Parameters
+    ----------
+    contrasts, covariance, values, null
+        One fold's rows after another's.
+    prior_estimator : PriorEstimator
+        Fitted to all samples; those of the folds start at its estimate.
+    n_folds : int
+        Number of folds.
+    """
+
+    n_folds: int = 1
+
+    @cached_property
+    def priors(self) -> list[Prior]:
+        """The prior of each fold."""
+        z = (
+            self.z[:, ~self.contrasts.constant]
+            if self.contrasts.any_constant
+            else self.z
+        )
+        parts = np.split(z, self.n_folds)
+        return [refit(self.prior_estimator, part).prior_ for part in parts]
+
+    def posterior_of(self, z: FloatArray) -> Posterior:
+        rows = np.split(z, self.n_folds, axis=-2)
+        pairs = zip(self.priors, rows, strict=True)
+        return StackedPosterior([prior.posterior(own) for prior, own in pairs])
 
 
 @dataclass(frozen=True, eq=False)

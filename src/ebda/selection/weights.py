@@ -120,6 +120,15 @@ class Selection:
         ]
 
     @property
+    def probabilities(self) -> FloatArray | None:
+        """Class probabilities of the held-out samples; None without any."""
+        if self.scores is None:
+            return None
+        _, offset = self.calibration.terms(max(self.scores.shape[1], 2))
+        p: FloatArray = np.exp(self.calibration.log_probabilities(self.scores + offset))
+        return p
+
+    @property
     def doubt(self) -> str:
         """What the held-out samples do not show, in words; empty if they do."""
         if not self.combined <= _SIGNIFICANT * self.combined_error:
@@ -299,7 +308,7 @@ def select(
         N_FOLDS,
         COMPARED if len(names) > 1 else CALIBRATED,
         slope,
-        replace(calibration, prior=class_prior),
+        calibration.with_prior(class_prior),
         slope * combined,
         held_out.codes,
         float(own[0]),

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
@@ -116,8 +117,8 @@ class DirichletProcess(BasePriorEstimator):
     max_iter : int
         Maximum number of iterations for each batch.
     start : DiscretePrior or PointNormalPrior, optional
-        "converged": a prior fitted to similar values. The ascent starts there, and
-        other optima are not searched for.
+        "converged": a prior fitted to similar values. Ten rounds of the ascent start
+        there, and nothing else is searched for.
     unseen : bool
         What follows where every component ends at zero. False: a point mass at zero.
         True: the mass away from zero that is expected all the same
@@ -186,6 +187,13 @@ class DirichletProcess(BasePriorEstimator):
         self.unseen = unseen
         self.n_jobs = n_jobs
         self.random_state = random_state
+
+    def for_similar_values(self) -> DirichletProcess:
+        """An unfitted copy, which starts at this estimate if that is what it can do."""
+        copy: DirichletProcess = clone(self)
+        if self.inference == "converged":
+            copy.set_params(start=self.prior_)
+        return copy
 
     def fit(self, z: npt.ArrayLike, scale: npt.ArrayLike = 1.0) -> DirichletProcess:
         """Estimate the prior of eta.
@@ -309,7 +317,7 @@ FAMILY = PriorFamily(
     # flat, says nothing about the data.
     # And a rule for new samples wants the most promising features even where there
     # is no evidence for any; held-out samples tell whether it is of use.
-    classifier_settings={"tol": 1e-9, "unseen": True},
+    classifier_settings={"tol": 1e-7, "unseen": True},
     fitted={
         "lower_bounds_": Array(("i",), ("free of NaN",)),
         "lower_bound_": Scalar((float,), finite=False),
