@@ -36,21 +36,22 @@ def test_probabilities_are_the_average_over_the_posterior() -> None:
     sign = np.where(codes == 1, 1.0, -1.0)
 
     def density(a: float, u: float) -> float:
-        e = np.sin(np.pi * u / 2) ** 2  # u is uniform where e is Beta(1/2, 1/2)
+        # u is uniform where 2 e is Beta(1/2, 1/2).
+        e = np.sin(np.pi * u / 2) ** 2 / 2
         p = expit(a * s)
         information = (p * (1 - p) * s**2).sum()
         own = (1 - e) * expit(a * s * sign) + e / 2
         return float(np.sqrt(information) * np.exp(np.log(own).sum() + 20))
 
     def of_score(x: float, a: float, u: float) -> float:
-        e = np.sin(np.pi * u / 2) ** 2
+        e = np.sin(np.pi * u / 2) ** 2 / 2
         return density(a, u) * float((1 - e) * expit(a * x) + e / 2)
 
     unit = s.std()
     box = (0.0, 1.0, np.exp(-4.0) / unit, np.exp(3.5) / unit)
     options = {"epsabs": 0.0, "epsrel": 1e-5}
     total = dblquad(density, *box, **options)[0]
-    slope, calibration = calibrate(scores, codes, np.ones(30), EVEN)
+    slope, _, calibration = calibrate(scores, codes, np.ones(30), EVEN)
     for x in (0.5, 2.0, 6.0):
         want = dblquad(lambda a, u, x=x: of_score(x, a, u), *box, **options)[0] / total
         log_p = calibration.log_probabilities(np.array([[slope * x]]))
@@ -64,16 +65,16 @@ def test_with_many_samples_it_is_the_slope_of_a_logistic_regression() -> None:
     weight = rng.integers(1, 3, 3000).astype(float)
     other = LogisticRegression(C=np.inf, fit_intercept=False, tol=1e-10)
     other.fit(scores, codes, sample_weight=weight)
-    slope, calibration = calibrate(scores, codes, weight, EVEN)
+    slope, _, calibration = calibrate(scores, codes, weight, EVEN)
     assert slope == pytest.approx(other.coef_[0, 0], rel=0.06)
-    assert calibration.noise < 0.03
+    assert calibration.noise < 0.04  # half of what is possible lies above 0.25
 
 
 @pytest.mark.parametrize("K", [2, 3])
 @pytest.mark.parametrize("noise", [0.0, 0.2])
 def test_slope_and_noise_are_recovered(K: int, noise: float) -> None:
     scores, codes, log_prior = drawn(3000, K, seed=K, slope=1.5, noise=noise)
-    slope, calibration = calibrate(scores, codes, np.ones(3000), log_prior)
+    slope, _, calibration = calibrate(scores, codes, np.ones(3000), log_prior)
     assert slope == pytest.approx(1.5, rel=0.12)
     assert calibration.noise == pytest.approx(noise, abs=0.03)
 
@@ -87,7 +88,7 @@ def test_a_wrong_label_costs_little() -> None:
     wrong[:3] = 1
 
     def at_two(codes: np.ndarray) -> float:
-        slope, calibration = calibrate(scores, codes, np.ones(80), EVEN)
+        slope, _, calibration = calibrate(scores, codes, np.ones(80), EVEN)
         log_p = calibration.log_probabilities(np.array([[2.0 * slope]]))
         return float(np.exp(log_p[0, 1]))
 
@@ -100,9 +101,11 @@ def test_a_wrong_label_costs_little() -> None:
 def test_a_weight_is_so_many_samples() -> None:
     scores, codes, log_prior = drawn(40, 3, seed=1)
     weight = np.random.default_rng(0).integers(1, 4, 40)
-    once, first = calibrate(scores, codes, weight.astype(float), log_prior)
+    once, _, first = calibrate(scores, codes, weight.astype(float), log_prior)
     rows = np.repeat(np.arange(40), weight)
-    again, second = calibrate(scores[rows], codes[rows], np.ones(len(rows)), log_prior)
+    again, _, second = calibrate(
+        scores[rows], codes[rows], np.ones(len(rows)), log_prior
+    )
     assert again == pytest.approx(once, rel=1e-10)
     np.testing.assert_allclose(second.share, first.share, rtol=1e-8)
     assert second.noise == pytest.approx(first.noise, rel=1e-8)
@@ -111,19 +114,19 @@ def test_a_weight_is_so_many_samples() -> None:
 def test_separated_classes_have_a_finite_slope_in_any_unit() -> None:
     codes = np.repeat([0, 1], 10)
     scores = np.where(codes == 1, 1.0, -1.0)[:, None] * np.linspace(1, 2, 20)[:, None]
-    slope, calibration = calibrate(scores, codes, np.ones(20), EVEN)
+    slope, _, calibration = calibrate(scores, codes, np.ones(20), EVEN)
     assert 0 < slope < 20
     # More of the same is more evidence, and the unit of the scores is taken over.
-    steeper, surer = calibrate(scores, codes, np.full(20, 10.0), EVEN)
+    steeper, _, surer = calibrate(scores, codes, np.full(20, 10.0), EVEN)
     assert steeper > slope
     assert surer.noise < calibration.noise
-    scaled, _ = calibrate(1e6 * scores, codes, np.ones(20), EVEN)
+    scaled, _, _ = calibrate(1e6 * scores, codes, np.ones(20), EVEN)
     assert scaled == pytest.approx(slope / 1e6, rel=1e-9)
 
 
 def test_equal_scores_are_left_as_they_are() -> None:
     codes = np.array([0, 0, 1, 1])
-    slope, calibration = calibrate(np.zeros((4, 1)), codes, np.ones(4), EVEN)
+    slope, _, calibration = calibrate(np.zeros((4, 1)), codes, np.ones(4), EVEN)
     assert slope == 1.0
     assert calibration.noise == 0.0
 
@@ -131,7 +134,7 @@ def test_equal_scores_are_left_as_they_are() -> None:
 @pytest.mark.parametrize("K", [2, 4])
 def test_probabilities_add_up_and_agree_with_the_decision(K: int) -> None:
     scores, codes, log_prior = drawn(50, K, seed=2)
-    slope, calibration = calibrate(scores, codes, np.ones(50), log_prior)
+    slope, _, calibration = calibrate(scores, codes, np.ones(50), log_prior)
     decision = np.vstack([slope * scores, 1e6 * scores])
     log_p = calibration.log_probabilities(decision)
     assert np.isfinite(log_p).all()
@@ -147,7 +150,7 @@ def test_probabilities_add_up_and_agree_with_the_decision(K: int) -> None:
 @pytest.mark.parametrize("K", [2, 4])
 def test_a_score_of_nothing_has_the_class_shares(K: int) -> None:
     scores, codes, log_prior = drawn(50, K, seed=6, noise=0.3)
-    _, calibration = calibrate(scores, codes, np.ones(50), log_prior)
+    _, _, calibration = calibrate(scores, codes, np.ones(50), log_prior)
     nothing = log_odds(np.exp(log_prior))[None, :]
     p = np.exp(calibration.log_probabilities(nothing))
     np.testing.assert_allclose(p, np.exp(log_prior)[None, :], rtol=1e-12)
@@ -185,9 +188,9 @@ def test_class_shares_count_where_the_slope_is_doubtful() -> None:
 def test_many_samples_are_calibrated_in_blocks() -> None:
     """Of slopes; as few samples with weights, which need one block, tell."""
     scores, codes, log_prior = drawn(60, 3, seed=4)
-    few, calibration = calibrate(scores, codes, np.full(60, 120.0), log_prior)
+    few, _, calibration = calibrate(scores, codes, np.full(60, 120.0), log_prior)
     rows = np.repeat(np.arange(60), 120)
-    many, other = calibrate(scores[rows], codes[rows], np.ones(len(rows)), log_prior)
+    many, _, other = calibrate(scores[rows], codes[rows], np.ones(len(rows)), log_prior)
     assert many == pytest.approx(few, rel=1e-12)
     np.testing.assert_allclose(other.share, calibration.share, rtol=1e-9)
     assert other.noise == pytest.approx(calibration.noise, rel=1e-9)

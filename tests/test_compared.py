@@ -27,6 +27,7 @@ from ebda.moments.contrasts import choose_runs
 from ebda.moments.variance import VarianceEstimator
 from ebda.priors import DirichletProcess
 from ebda.selection.candidates import Recipe
+from ebda.selection.folds import N_FOLDS
 from ebda.sizes import override
 
 PART = 300
@@ -215,7 +216,7 @@ def test_a_single_rule_is_calibrated_on_a_part(
     want = EBClassifier(prior=Counting(), calibrate=False, **arguments).fit(X, y)
     with override(least_compared=PART, most_compared=PART):
         got = EBClassifier(prior=Counting(), **arguments).fit(X, y)
-    assert fitted_to == [1500, PART, 1500]
+    assert fitted_to == [1500, PART, *[PART] * N_FOLDS, 1500]
     for name in ("z_", "posterior_mean_", "prob_zero_"):
         np.testing.assert_array_equal(getattr(got, name), getattr(want, name))
     slope = (got.coef_ @ want.coef_[0]) / (want.coef_[0] @ want.coef_[0])

@@ -329,7 +329,7 @@ def test_names_estimators_and_priors_all_make_a_prior() -> None:
 
 def test_a_name_has_settings_for_classifiers() -> None:
     assert make_prior("dp").get_params()["tol"] is None
-    assert make_prior("dp", for_classifier=True).get_params()["tol"] == 1e-9
+    assert make_prior("dp", for_classifier=True).get_params()["tol"] == 1e-7
     assert make_prior("dp", for_classifier=True, tol=0.1).get_params()["tol"] == 0.1
     given = make_prior(DirichletProcess(tol=0.2), for_classifier=True)
     assert given.get_params()["tol"] == 0.2

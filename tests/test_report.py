@@ -501,7 +501,7 @@ def test_few_and_unequal_samples() -> None:
 
 
 def test_noise_is_not_better_than_chance() -> None:
-    X, y = draw(shift=0.0)
+    X, y = draw(shift=0.0, seed=1)
     e = cross_validate(quick(), X, y)
     found = titles(quick().fit(X, y), evaluation=e)
     assert found[0] == "Not better than chance"

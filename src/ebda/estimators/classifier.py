@@ -25,6 +25,7 @@ from ebda.moments import VARIANCES, ClassMoments
 from ebda.priors import PriorEstimator, make_prior
 from ebda.priors.posterior import Posterior, Prior
 from ebda.rule.effects import Effects
+from ebda.rule.linear_rule import log_odds
 from ebda.rule.ranking import Ranking, rank_features
 from ebda.rule.shrinkage import SHRINKAGES
 from ebda.selection.candidates import Recipe, candidates, reported
@@ -212,15 +213,15 @@ class EBClassifier(MomentClassifier):
         recipe = recipe.found(effects)
         finished("covariance, prior and posterior")
         # The rules are weighted by how well they separate held-out samples.
-        self.selection_, share = self._select(recipe, effects, part)
+        self.selection_, share, midpoint = self._select(recipe, effects, part)
         finished(f"choice of the rule\n{self.selection_}")
         if part is not data:
             effects = recipe.only(self.selection_.used()).effects(data)
         self._keep_effects(effects)
         # One linear rule.
         rule_of = partial(recipe.rule, effects=effects, moments=moments)
-        candidates = self.selection_.candidates
-        self._keep_rule(combine(rule_of, candidates, share, self._offset()))
+        offset = log_odds(self.class_prior_) - midpoint
+        self._keep_rule(combine(rule_of, self.selection_.candidates, share, offset))
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -251,12 +252,6 @@ class EBClassifier(MomentClassifier):
             n_jobs=self.n_jobs,
         )
 
-    def _offset(self) -> FloatArray:
-        calibration = self.selection_.calibration
-        if calibration.offset is None:
-            return super()._offset()
-        return calibration.offset
-
     def _compares(self, recipe: Recipe) -> bool:
         """Whether samples are held out: to compare candidates, or to calibrate one."""
         return bool(self.calibrate) or len(recipe.names) > 1
@@ -269,8 +264,8 @@ class EBClassifier(MomentClassifier):
 
     def _select(
         self, recipe: Recipe, effects: dict[str, Effects], part: Summary
-    ) -> tuple[Selection, FloatArray]:
-        """The choice between the candidates, and what their rules are multiplied by."""
+    ) -> tuple[Selection, FloatArray, FloatArray]:
+        """The choice between the candidates, and how their rules are added up."""
         names, state = recipe.names, self.random_state
         if not self._compares(recipe):
             reason = "One rule, not calibrated: calibrate=False."

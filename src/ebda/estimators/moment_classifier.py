@@ -188,7 +188,7 @@ class MomentClassifier(LinearClassifier):
         gone = np.flatnonzero(np.asarray(absent, dtype=bool))
         middle = (self.contrasts_.positive + self.contrasts_.negative) / 2
         at_middle = middle @ self.moments_.means[:, gone]
-        odds = self._offset()
+        odds = log_odds(self.class_prior_)
         shift = self.intercept_ - odds
         shift += np.einsum("cj,cj->c", self.coef_[:, gone], at_middle)
         if self.midpoint_correction_ is not None:
@@ -205,10 +205,6 @@ class MomentClassifier(LinearClassifier):
         model.intercept_ = scale * shift + odds
         model.selected_ = any_nonzero(model.coef_)
         return model
-
-    def _offset(self) -> FloatArray:
-        """What decisions hold besides the score."""
-        return log_odds(self.class_prior_)
 
     @contextmanager
     def _fitting(self) -> Iterator[None]:

@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ebda import __version__
 from ebda.estimators.linear_classifier import LinearClassifier
+from ebda.rule.linear_rule import log_odds
 
 _OPSET = 18
 
@@ -143,13 +144,14 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     # The average over slopes (ebda.selection.calibration) on an axis of its own, and
     # the noise.
     calibration, k = rule._calibration(), len(rule.classes_)
-    prior, offset = calibration.terms(k)
+    prior = np.full(k, 1 / k) if calibration.prior is None else calibration.prior
+    held = log_odds(prior)
     two = k == 2
-    free = node("Sub", [score, constant("offset", types.DOUBLE, offset)])
+    free = node("Sub", [score, constant("held", types.DOUBLE, held)])
     axis = constant("axis", types.INT64, np.array([2]))
     slope = constant("slope", types.DOUBLE, calibration.slope)
     scaled = node("Mul", [node("Unsqueeze", [free, axis]), slope])
-    logits = node("Add", [scaled, constant("shift", types.DOUBLE, offset[:, None])])
+    logits = node("Add", [scaled, constant("log_prior", types.DOUBLE, held[:, None])])
     if two:
         logits = node("Concat", [node("Neg", [logits]), logits], axis=1)
         each = node("Sigmoid", [logits])

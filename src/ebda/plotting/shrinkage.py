@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from ebda.plotting.display import (
-    QUIET,
     Display,
     check_has,
     contrast_row,
@@ -39,7 +38,7 @@ class ShrinkageDisplay(Display):
     >>> prior = DiscretePrior([0, 3], [0.9, 0.1])
     >>> display = ShrinkageDisplay.from_prior(prior, [-4, 4])
     >>> sorted(display.curves)
-    ['hard', 'mean', 'sparse']
+    ['hard', 'mean', 'none', 'sparse']
     """
 
     grid: FloatArray
@@ -85,7 +84,6 @@ class ShrinkageDisplay(Display):
             Where to draw.
         """
         axes = self._axes(ax)
-        axes.plot(self.grid, self.grid, color=QUIET, lw=0.8, label="no shrinkage")
         for place, (name, curve) in enumerate(self.curves.items()):
             # Curves that agree cover each other: the first is wide and light.
             style, wide = look(place), place == 0

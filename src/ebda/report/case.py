@@ -16,6 +16,7 @@ from ebda.evaluation import Evaluation, class_codes, log_probability, margins
 from ebda.listing import counted
 from ebda.report.markup import plain
 from ebda.report.words import count
+from ebda.rule.linear_rule import log_odds
 from ebda.rule.ranking import Ranking
 from ebda.typing import FloatArray, IntArray
 
@@ -245,9 +246,10 @@ def scored(case: Case) -> Scored | None:
         )
         return Scored(p, case.codes, case.names_of(len(p)), origin, False)
     selection = case.model.selection_
-    p = selection.probabilities
-    if p is None:
+    if selection.scores is None:
         return None
+    score = selection.scores + log_odds(case.model.class_prior_)
+    p = np.exp(case.model.calibration_.log_probabilities(score))
     origin = (
         f"held out in the {selection.n_folds} folds that the fit compared its rules "
         "on. The choice and the calibration rest on the same folds, so the predictions "

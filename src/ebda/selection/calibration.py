@@ -3,7 +3,7 @@
 A linear rule with thousands of features is overconfident if its scores are read as
 log-odds. Scores of held-out samples tell the slope a by which to multiply them:
 
-    p_i = (1 - e) softmax(a s_i + c log prior) + e prior.
+    p_i = (1 - e) softmax(a (s_i - m) + log prior) + e prior.
 
 The noise e is the share of samples that the score says nothing about: wrong labels,
 and samples that are unlike the others of their class. What is known of these are the
@@ -11,8 +11,10 @@ class probabilities. Without it, a few of them would make the slope too small fo
 others (Copas 1988), and the class probabilities would then move the boundary too far.
 
 They do so in any case where the log-odds are steeper about the boundary than the one
-slope for all scores has it, as held-out scores of real data mostly are. So c, between 0
-and 1, is the part of the shift by the class shares that the held-out samples confirm.
+slope for all scores has it, as held-out scores of real data mostly are. So the midpoint
+m moves against them, by ``a m = (1 - c) log prior``, where c, between 0 and 1, is the
+part of the shift by the class probabilities that the held-out samples confirm. It
+belongs to the scores: one that says nothing, a = 0, leaves the class probabilities.
 
 With few held-out samples all three are uncertain. Probabilities are averaged over the
 posterior of slope and noise, under Jeffreys priors (that of the slope is Firth's
@@ -23,7 +25,7 @@ posterior mean is used: to average over it changes nothing that can be measured.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -39,7 +41,7 @@ from ebda.typing import FloatArray, IntArray
 _SLOPES: FloatArray = np.exp(np.linspace(-4.0, 3.5, 76))
 # Nodes of equal weight under Beta(1/2, 1/2), the arcsine distribution, on 0 to 1/2.
 _NOISE: FloatArray = np.sin(np.pi / 4 * (2 * np.arange(16) + 1) / 16) ** 2 / 2
-# Parts of the shift by the class shares.
+# Parts of the shift by the class probabilities.
 _PARTS: FloatArray = np.array([0.0, 0.5, 1.0])
 # Slopes with less weight are left out of the average.
 _NEGLIGIBLE = 1e-9
@@ -51,8 +53,9 @@ _BLOCK = 1 << 20
 class Calibration:
     """Probabilities as a function of the decision.
 
-    A decision is a score plus an offset, and ``p = sum_j share_j softmax(slope_j score
-    + offset) + noise prior``: an average over slopes, whose geometric mean is 1.
+    A decision is a score plus the logarithm of the class probabilities, and
+    ``p = sum_j share_j softmax(slope_j score + log prior) + noise prior``: an average
+    over slopes, whose geometric mean is 1.
 
     Parameters
     ----------
@@ -61,34 +64,18 @@ class Calibration:
     noise : float
         Probability of a sample that the score says nothing about.
     prior : ndarray of shape (n_classes,), optional
-        Class probabilities of samples that the score says nothing about; equal ones if
-        None.
-    offset : ndarray of shape (1,) or (n_classes,), optional
-        What decisions hold besides the score; the log-odds of `prior` if None.
+        Class probabilities that decisions hold; equal ones if None.
     """
 
     slope: FloatArray
     share: FloatArray
     noise: float = 0.0
     prior: FloatArray | None = None
-    offset: FloatArray | None = None
 
     @classmethod
     def none(cls) -> Calibration:
         """For decisions that are log-odds."""
         return cls(np.ones(1), np.ones(1))
-
-    def terms(self, n_classes: int) -> tuple[FloatArray, FloatArray]:
-        """Class probabilities of the noise, and the offset of the decisions."""
-        k = n_classes
-        prior = np.full(k, 1 / k) if self.prior is None else self.prior
-        return prior, log_odds(prior) if self.offset is None else self.offset
-
-    def with_prior(self, prior: FloatArray) -> Calibration:
-        """The same for samples with other class probabilities."""
-        before, offset = self.terms(len(prior))
-        moved = offset + log_odds(prior) - log_odds(before)
-        return replace(self, prior=prior, offset=moved)
 
     def log_probabilities(self, decision: FloatArray) -> FloatArray:
         """Log class probabilities for decisions of shape (n, 1) or (n, n_classes).
@@ -100,13 +87,15 @@ class Calibration:
         >>> log_p[:, 0].round(3).tolist()
         [-0.693, -1000.0]
         """
-        prior, offset = self.terms(max(decision.shape[1], 2))
-        score = decision - offset
+        k = max(decision.shape[1], 2)
+        prior = np.full(k, 1 / k) if self.prior is None else self.prior
+        held = log_odds(prior)
+        score = decision - held
         if self.noise == 0 and len(self.slope) == 1:
-            return _log_softmax(self.slope[0] * score + offset)
+            return _log_softmax(self.slope[0] * score + held)
         p = np.tile(self.noise * prior, (len(decision), 1))
         for slope, share in zip(self.slope, self.share, strict=True):
-            p += share * np.exp(_log_softmax(slope * score + offset))
+            p += share * np.exp(_log_softmax(slope * score + held))
         log_p: FloatArray = np.log(p)
         return log_p
 
@@ -115,7 +104,8 @@ def _from_fields(fields: dict[str, Any]) -> Calibration:
     total = fields["share"].sum() + fields["noise"]
     if abs(total - 1) > 1e-6:
         raise ValueError(f"shares and noise must sum to 1, not to {total:g}")
-    return Calibration(**{name: v for name, v in fields.items() if v is not None})
+    fields.setdefault("prior", None)
+    return Calibration(**fields)
 
 
 register(
@@ -126,9 +116,8 @@ register(
             "share": Array(("j",), NOT_NEGATIVE),
             "noise": Scalar((float,), least=0.0, most=1.0),
             "prior": Array(("k",), ("positive", "a distribution")),
-            "offset": Array(("c",)),
         },
-        optional=frozenset({"prior", "offset"}),
+        optional=frozenset({"prior"}),
         build=_from_fields,
     )
 )
@@ -144,8 +133,8 @@ def _log_softmax(decision: FloatArray) -> FloatArray:
 
 def calibrate(
     scores: FloatArray, codes: IntArray, weight: FloatArray, log_prior: FloatArray
-) -> tuple[float, Calibration]:
-    """The slope that makes log-odds of scores, and how sure that is.
+) -> tuple[float, FloatArray, Calibration]:
+    """What makes log-odds of scores, and how sure that is.
 
     Parameters
     ----------
@@ -162,8 +151,11 @@ def calibrate(
     -------
     slope : float
         The geometric mean of the slope under its posterior.
+    midpoint : ndarray of shape (1,) or (n_classes,)
+        ``slope * m``.
     calibration : Calibration
-        For decisions ``slope * scores`` plus its offset.
+        For decisions ``slope * scores - midpoint`` plus the log-odds of the class
+        probabilities.
 
     Examples
     --------
@@ -171,20 +163,21 @@ def calibrate(
     >>> codes = np.repeat([0, 1], 500)
     >>> scores = 3.0 * (rng.normal(size=1000) + 2 * codes - 1)[:, None]
     >>> prior = np.log([0.5, 0.5])
-    >>> slope, calibration = calibrate(scores, codes, np.ones(1000), prior)
-    >>> bool(abs(3 * slope - 2) < 0.2), calibration.noise < 0.02
-    (True, True)
+    >>> slope, midpoint, calibration = calibrate(scores, codes, np.ones(1000), prior)
+    >>> bool(abs(3 * slope - 2) < 0.2), midpoint, calibration.noise < 0.02
+    (True, array([0.]), True)
     """
     full = (
         np.hstack([np.zeros_like(scores), scores]) if scores.shape[1] == 1 else scores
     )
     centred = full - np.average(full, axis=0, weights=weight)
     unit = np.sqrt(np.average((centred**2).sum(axis=1), weights=weight))
+    odds = log_odds(np.exp(log_prior))
     if not unit > 0:
-        return 1.0, Calibration.none()
+        return 1.0, np.zeros(len(odds)), Calibration.none()
     full = full / unit
 
-    # Even classes are not shifted.
+    # Even classes do not shift anything.
     parts = _PARTS if np.ptp(log_prior) > 0 else _PARTS[-1:]
     joint = np.stack(
         [_log_posterior(full, codes, weight, log_prior, part) for part in parts]
@@ -192,17 +185,17 @@ def calibrate(
     posterior = softmax(joint)
     density = posterior.sum(axis=(0, 2))
     middle = np.exp(density @ np.log(_SLOPES))
+    confirmed = float(posterior.sum(axis=(1, 2)) @ parts)
     kept = density > _NEGLIGIBLE
-    density = density[kept] / density[kept].sum()
+    share = density[kept] / density[kept].sum()
     noise = softmax(logsumexp(joint[:, kept], axis=0), axis=1) @ _NOISE
-    odds = log_odds(np.exp(log_prior))
-    return float(middle / unit), Calibration(
+    calibration = Calibration(
         _SLOPES[kept] / middle,
-        density * (1 - noise),
-        float(density @ noise),
+        share * (1 - noise),
+        float(share @ noise),
         np.exp(log_prior),
-        float(posterior.sum(axis=(1, 2)) @ parts) * odds,
     )
+    return float(middle / unit), (1 - confirmed) * odds, calibration
 
 
 def _log_posterior(
@@ -212,7 +205,10 @@ def _log_posterior(
     log_prior: FloatArray,
     part: float,
 ) -> FloatArray:
-    """Log density of log slope and noise, on the grid of both, up to a constant."""
+    """Log density of log slope and noise, on the grid of both, up to a constant.
+
+    `part` is c, the part of the shift by the class probabilities.
+    """
     n, k = scores.shape
     row, share = np.arange(n), np.exp(log_prior)[codes]
     at_once = max(1, _BLOCK // max(n * k, 1))

@@ -120,15 +120,6 @@ class Selection:
         ]
 
     @property
-    def probabilities(self) -> FloatArray | None:
-        """Class probabilities of the held-out samples; None without any."""
-        if self.scores is None:
-            return None
-        _, offset = self.calibration.terms(max(self.scores.shape[1], 2))
-        p: FloatArray = np.exp(self.calibration.log_probabilities(self.scores + offset))
-        return p
-
-    @property
     def doubt(self) -> str:
         """What the held-out samples do not show, in words; empty if they do."""
         if not self.combined <= _SIGNIFICANT * self.combined_error:
@@ -251,11 +242,11 @@ def select(
     least: int,
     seed: int,
     run: Callable[..., list[FloatArray]],
-) -> tuple[Selection, FloatArray]:
+) -> tuple[Selection, FloatArray, FloatArray]:
     """Compare the candidates, and calibrate the rule that they add up to.
 
-    Returns the selection, and what each candidate's rule is multiplied by when they are
-    added up.
+    Returns the selection, what each candidate's rule is multiplied by when they are
+    added up, and the midpoint of the sum, which is subtracted from it.
 
     Parameters
     ----------
@@ -297,7 +288,9 @@ def select(
     combined = np.tensordot(weight / sd, held_out.scores, 1)
     counts = np.bincount(held_out.codes, weights=held_out.weight, minlength=n_classes)
     log_prior = np.log(np.maximum(counts, 1e-300) / counts.sum())
-    slope, calibration = calibrate(combined, held_out.codes, held_out.weight, log_prior)
+    slope, midpoint, calibration = calibrate(
+        combined, held_out.codes, held_out.weight, log_prior
+    )
     own, _, own_influence = separation(replace(held_out, scores=combined[None]))
     own_error = float(np.sqrt((own_influence**2).sum()))
     selection = Selection(
@@ -308,13 +301,13 @@ def select(
         N_FOLDS,
         COMPARED if len(names) > 1 else CALIBRATED,
         slope,
-        calibration.with_prior(class_prior),
-        slope * combined,
+        replace(calibration, prior=class_prior),
+        slope * combined - midpoint,
         held_out.codes,
         float(own[0]),
         own_error,
     )
-    return selection, slope * weight / (sd * score_sd)
+    return selection, slope * weight / (sd * score_sd), midpoint
 
 
 COMPARED = f"Compared by the separation of held-out samples in {N_FOLDS} folds."
@@ -330,10 +323,10 @@ TOO_FEW = (
 
 def without_folds(
     names: list[Name], chosen: Name, reason: str
-) -> tuple[Selection, FloatArray]:
-    """One candidate taken without a comparison, and what its rule is multiplied by."""
+) -> tuple[Selection, FloatArray, FloatArray]:
+    """One candidate taken without a comparison; what `select` returns."""
     selection = Selection.without_folds(names, chosen, reason)
-    return selection, selection.weight
+    return selection, selection.weight, np.zeros(1)
 
 
 def _trainable(samples: Samples, folds: IntArray, n_classes: int, least: int) -> bool:
@@ -350,7 +343,7 @@ def combine(
     rule_of: Callable[[Name], LinearRule],
     candidates: list[Name],
     share: FloatArray,
-    log_odds: FloatArray,
+    offset: FloatArray,
 ) -> LinearRule:
     """One rule from the candidates' rules with equal class probabilities.
 
@@ -363,12 +356,13 @@ def combine(
         Their names.
     share : ndarray
         What each rule is multiplied by.
-    log_odds : ndarray
-        What the class probabilities add to the scores.
+    offset : ndarray of shape (n_contrasts,)
+        What is added to the scores: the log-odds of the class probabilities, less the
+        midpoint.
     """
     coef: FloatArray | None = None
     correction: FloatArray | None = None
-    intercept = log_odds.copy()
+    intercept = offset.copy()
     for name, factor in zip(candidates, share, strict=True):
         if factor == 0:
             continue
