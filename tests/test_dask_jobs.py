@@ -264,6 +264,8 @@ def test_shares_come_back_in_order() -> None:
     with jobs.jobs_run_by(run):
         assert jobs.map_batches(squares, items, 2) == want
         assert jobs.map_batches(squares, [5], 2) == [25]
+        with jobs.jobs_run_by(None):
+            assert jobs.map_batches(squares, items, 2) == want
     assert shares_seen == [[k] for k in items]
     assert jobs.map_batches(squares, items, None) == want
     assert len(shares_seen) == len(items)

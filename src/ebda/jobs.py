@@ -22,7 +22,7 @@ _cluster: ContextVar[Run | None] = ContextVar("cluster", default=None)
 
 
 @contextmanager
-def jobs_run_by(run: Run) -> Iterator[None]:
+def jobs_run_by(run: Run | None) -> Iterator[None]:
     """Let a cluster run the jobs inside this block.
 
     This does not extend to threads that are started inside the block: each of them is
@@ -30,8 +30,8 @@ def jobs_run_by(run: Run) -> Iterator[None]:
 
     Parameters
     ----------
-    run : callable
-        Calls a function for each of several shares.
+    run : callable or None
+        Calls a function for each of several shares; None leaves the jobs to joblib.
     """
     token = _cluster.set(run)
     try:

@@ -20,6 +20,7 @@ from ebda.estimators.moment_classifier import (
     moment_schema,
     squeeze,
 )
+from ebda.jobs import jobs_run_by
 from ebda.kernels.threads import one_blas_thread
 from ebda.moments import VARIANCES, ClassMoments
 from ebda.priors import PriorEstimator, make_prior
@@ -288,13 +289,14 @@ class EBClassifier(MomentClassifier):
         """Call a function for each job, on threads: most of it runs without the GIL.
 
         Never on other processes, whatever the backend around a fit: all jobs share the
-        samples, which may be as large as X.
+        samples, which may be as large as X. Nor does a cluster run the batches of a
+        prior in them: these are small, and start at the prior of all samples.
 
         One limit of BLAS threads for all of them: it belongs to the process, and jobs
         that set and reset it by themselves would leave it wrong.
         """
         parallel = Parallel(n_jobs=self.n_jobs, require="sharedmem")
-        with one_blas_thread():
+        with one_blas_thread(), jobs_run_by(None):
             return list(parallel(delayed(function)(*job) for job in jobs))
 
     def _keep_effects(self, effects: dict[str, Effects]) -> None:
