@@ -273,10 +273,15 @@ def test_shares_come_back_in_order() -> None:
 
 def test_partial_fit_uses_the_cluster_too(cluster: Client, data: Any) -> None:
     X, y = data
+    chunked, classes = da.from_array(X, (20, 2000)), ["no", "yes"]
+    with pytest.raises(ValueError, match="with calibrate=False, which need none"):
+        rule().partial_fit(chunked, y, classes)
+    plain = rule().set_params(calibrate=False)
     with get_task_stream(cluster) as stream:
-        got = rule().partial_fit(da.from_array(X, (20, 2000)), y, ["no", "yes"])
+        got = plain.partial_fit(chunked, y, classes)
     assert len(batches_in(stream)) == BATCHES
-    np.testing.assert_allclose(got.coef_, rule().fit(X, y).coef_, rtol=0, atol=1e-10)
+    want = rule().set_params(calibrate=False).fit(X, y)
+    np.testing.assert_allclose(got.coef_, want.coef_, rtol=0, atol=1e-10)
     # A rule without a prior has no jobs at all.
     with get_task_stream(cluster) as stream:
         IndependenceRule().fit(da.from_array(X, (20, 2000)), y)

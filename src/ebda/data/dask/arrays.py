@@ -14,7 +14,7 @@ from dask.delayed import delayed
 from ebda.cached import cached_property
 from ebda.data.dask.pieces import Grid, as_values, edges
 from ebda.data.dask.running import Runner, tree
-from ebda.data.dask.samples import ClusterSamples
+from ebda.data.dask.samples import ClusterSamples, NotKeptError
 from ebda.data.finite import check_block
 from ebda.data.matrix import Matrix, in_two_dimensions
 from ebda.data.protocols import Labels, Samples
@@ -74,10 +74,7 @@ class DaskData(Matrix):
         of more than `sizes.kept_samples` are kept is known after it.
         """
         if keep and labels.first:
-            raise ValueError(
-                "partial_fit cannot keep the samples of a Dask array; give the whole "
-                "array to fit"
-            )
+            raise NotKeptError
         grid, part = Grid.of(self.X), delayed(_block_moments, pure=False)
         here = replace(labels, first=0)  # errors count the rows of this array
         by_row = [delayed(here.part(slice(a, b))) for a, b in pairwise(grid.row_edges)]

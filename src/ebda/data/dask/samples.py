@@ -21,6 +21,17 @@ from ebda.sizes import sizes
 from ebda.typing import FloatArray, IntArray
 
 
+class NotKeptError(ValueError):
+    """Samples of one batch of a stream are to be kept until the next."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "partial_fit cannot keep the samples of a Dask array; give the whole array "
+            "to fit, or use covariance='diagonal' and shrinkage='mean' with "
+            "calibrate=False, which need none"
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class ClusterSamples(ChosenRows):
     """Rows of a Dask array (:class:`ebda.data.Samples`).
@@ -84,10 +95,7 @@ class ClusterSamples(ChosenRows):
         return self.persist(chosen)[0]
 
     def copy(self) -> NoReturn:
-        raise ValueError(
-            "partial_fit cannot keep the samples of a Dask array; give the whole array "
-            "to fit, or use covariance='diagonal' with shrinkage='mean'"
-        )
+        raise NotKeptError
 
     def append(self, other: Self) -> NoReturn:
         self.copy()

@@ -125,7 +125,8 @@ def allocate(n: int, p: int, dtype: np.dtype[Any]) -> Any:
             f"{n} rows of {p} features have to be copied to a temporary file of "
             f"{size / 1e9:.3g} GB, but {folder} has only {free / 1e9:.3g} GB left "
             f"({error.strerror}); set TMPDIR to a folder with more space, or use "
-            "covariance='diagonal' with shrinkage='mean', which needs no copy",
+            "covariance='diagonal' and shrinkage='mean' with calibrate=False, which "
+            "needs no copy",
         ) from error
 
 
