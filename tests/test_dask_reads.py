@@ -13,6 +13,7 @@ import dask.array as da
 import numpy as np
 import pytest
 from distributed import Client, LocalCluster
+from sklearn.base import clone
 
 from ebda import EBClassifier
 from ebda.baselines import IndependenceRule
@@ -28,6 +29,10 @@ N, P = 128, 34_000
 HALF = 4 * N * P // 2
 Chunks = tuple[int, int]
 WIDE, TALL, BOTH = (40, P), (N, 5000), (40, 5000)
+# Those of all features are more than are kept in memory, as of larger data.
+FEW_RESIDUALS = {"residual_elements": sizes.compared_values}
+# Nothing is compared, and no samples are held out.
+ALONE = EBClassifier(covariance="factor", shrinkage="mean", calibrate=False)
 
 
 def load_block(nothing: Any, file: str, folder: str, block_info: Any = None) -> Any:
@@ -72,17 +77,26 @@ def y() -> Any:
 
 
 @pytest.fixture(scope="module")
-def studies(y: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[int, Study]:
-    """By the number of factors."""
+def studies(y: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Study]:
+    """By how features are correlated within the classes."""
+    common = {
+        "not": np.zeros((0, P)),
+        "by two factors": np.random.default_rng(7).normal(size=(2, P)),
+        "in blocks": np.repeat(np.eye(P // 20), 20, axis=1),
+    }
     folder, found = tmp_path_factory.mktemp("studies"), {}
-    for k in (0, 2):
-        rng = np.random.default_rng(k)
-        X = rng.normal(size=(N, P)) + rng.normal(size=(N, k)) @ rng.normal(size=(k, P))
+    for name, loadings in common.items():
+        rng = np.random.default_rng(len(loadings))
+        X = rng.normal(size=(N, P)) + rng.normal(size=(N, len(loadings))) @ loadings
         X[:, 3000:3100] += y[:, None]
         X = X.astype(np.float32)
-        np.save(folder / f"{k}.npy", X)
-        found[k] = Study(folder / f"{k}.npy", EBClassifier().fit(X, y))
-        assert found[k].want.n_factors_ == k
+        np.save(folder / f"{name}.npy", X)
+        found[name] = Study(folder / f"{name}.npy", EBClassifier().fit(X, y))
+    used = {name: study.want.selection_.used() for name, study in found.items()}
+    assert used["not"] == [("diagonal", "mean")]
+    assert {covariance for covariance, _ in used["by two factors"]} == {"factor"}
+    assert len(used["in blocks"]) == 4  # two covariances, two shrinkages of each
+    assert found["by two factors"].want.n_factors_ == 2
     return found
 
 
@@ -106,8 +120,8 @@ def assert_same_fit(got: Any, want: Any) -> None:
 def test_what_fits_is_read_once(
     chunks: Chunks, y: Any, studies: Any, tmp_path: Path
 ) -> None:
-    X = studies[2].counted(tmp_path, chunks)
-    assert_same_fit(EBClassifier().fit(X, y), studies[2].want)
+    X = studies["by two factors"].counted(tmp_path, chunks)
+    assert_same_fit(EBClassifier().fit(X, y), studies["by two factors"].want)
     assert reads(tmp_path, X) == {1}
     IndependenceRule().fit(X, y)
     assert reads(tmp_path, X) == {1}
@@ -120,25 +134,28 @@ def test_what_fits_is_read_once(
 def test_of_many_samples_those_that_fit_are_read_again(
     chunks: Chunks, y: Any, studies: Any, tmp_path: Path
 ) -> None:
-    want = EBClassifier().fit(np.load(studies[2].file), y)
-    X = studies[2].counted(tmp_path, chunks)
+    want = EBClassifier().fit(np.load(studies["by two factors"].file), y)
+    X = studies["by two factors"].counted(tmp_path, chunks)
     assert_same_fit(EBClassifier().fit(X, y), want)
     assert reads(tmp_path, X) == {2}
 
 
 @pytest.mark.usefixtures("one_thread")
 @pytest.mark.parametrize(
-    ("n_factors", "chunks", "expected", "alone"),
+    ("correlated", "chunks", "expected", "alone"),
     [
-        (0, WIDE, 2, 3),  # moments, features compared; Gram matrix in two runs
-        (0, BOTH, 2, 2),
-        (2, TALL, 4, 3),  # and the Gram matrix and the loadings of all features
-        (2, BOTH, 4, 3),
-        (2, WIDE, 5, 4),
+        ("not", WIDE, 2, 3),  # moments, features compared; Gram matrix in two runs
+        ("not", BOTH, 2, 2),
+        # and the Gram matrix and the loadings of all features
+        ("by two factors", TALL, 4, 3),
+        ("by two factors", BOTH, 4, 3),
+        ("by two factors", WIDE, 5, 4),
+        # and products with the residuals: two for z, two for each shrinkage
+        ("in blocks", BOTH, 10, 3),
     ],
 )
 def test_what_does_not_fit_is_read_a_few_times(
-    n_factors: int,
+    correlated: str,
     chunks: Chunks,
     expected: int,
     alone: int,
@@ -146,13 +163,45 @@ def test_what_does_not_fit_is_read_a_few_times(
     studies: Any,
     tmp_path: Path,
 ) -> None:
-    X = studies[n_factors].counted(tmp_path, chunks)
+    study = studies[correlated]
+    X = study.counted(tmp_path, chunks)
     assert X.nbytes > HALF
-    with override(local_bytes=HALF, piece_bytes=HALF // 3):
-        assert_same_fit(EBClassifier().fit(X, y), studies[n_factors].want)
+    with override(local_bytes=HALF, piece_bytes=HALF // 3, **FEW_RESIDUALS):
+        assert_same_fit(EBClassifier().fit(X, y), study.want)
         assert reads(tmp_path, X) == {expected}
-        EBClassifier(covariance="factor", shrinkage="mean").fit(X, y)
+        ALONE.fit(X, y)
         assert reads(tmp_path, X) == {alone}
+        clone(ALONE).set_params(covariance="diagonal").fit(X, y)
+        assert reads(tmp_path, X) == {1}
+
+
+@pytest.mark.usefixtures("one_thread")
+@pytest.mark.parametrize(
+    ("correlated", "chunks", "expected"),
+    [
+        ("not", WIDE, 2),
+        ("by two factors", TALL, 3),
+        ("by two factors", WIDE, 3),
+        ("in blocks", BOTH, 3),
+    ],
+)
+def test_residuals_that_fit_here_are_read_once(
+    correlated: str,
+    chunks: Chunks,
+    expected: int,
+    y: Any,
+    studies: Any,
+    tmp_path: Path,
+) -> None:
+    """Gram matrix, loadings and products are made of those in memory."""
+    study = studies[correlated]
+    X = study.counted(tmp_path, chunks)
+    assert sizes.compared_values < X.size <= sizes.residual_elements
+    with override(local_bytes=HALF, piece_bytes=HALF // 3):
+        assert_same_fit(EBClassifier().fit(X, y), study.want)
+        assert reads(tmp_path, X) == {expected}
+        ALONE.fit(X, y)
+        assert reads(tmp_path, X) == {2}
 
 
 @override(local_bytes=HALF // 2, piece_bytes=HALF // 3)
@@ -161,7 +210,7 @@ def test_what_does_not_fit_is_read_a_few_times(
 def test_each_sum_reads_once(
     chunks: Chunks, y: Any, studies: Any, tmp_path: Path
 ) -> None:
-    X = studies[0].counted(tmp_path, chunks)
+    X = studies["not"].counted(tmp_path, chunks)
     data = as_data(X)
     assert data is not None
     moments, kept = data.summarise(Labels(y, 2), keep=True)
@@ -194,18 +243,20 @@ def test_reads_of_workers(y: Any, studies: Any, tmp_path: Path) -> None:
         ) as local,
         Client(local),
     ):
-        X = studies[2].counted(tmp_path, BOTH)
-        rule = EBClassifier(covariance="factor", shrinkage="mean")
-        once = rule.fit(X, y).coef_
+        study = studies["by two factors"]
+        X = study.counted(tmp_path, BOTH)
+        once = ALONE.fit(X, y).coef_
         assert reads(tmp_path, X) == {1}
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(running.Runner, "budget", lambda self: HALF)
-            assert_same_fit(EBClassifier().fit(X, y), studies[2].want)
-            assert reads(tmp_path, X) == {4}
-            again = rule.fit(X, y).coef_
-        assert reads(tmp_path, X) == {3}  # there was nothing to compare
-        np.testing.assert_allclose(once, again, rtol=0, atol=1e-10)
-        labels = studies[2].want.predict(X)
+            for more, expected, alone in (({}, 3, 2), (FEW_RESIDUALS, 4, 3)):
+                with override(**more):
+                    assert_same_fit(EBClassifier().fit(X, y), study.want)
+                    assert reads(tmp_path, X) == {expected}
+                    again = ALONE.fit(X, y).coef_
+                assert reads(tmp_path, X) == {alone}  # there was nothing to compare
+                np.testing.assert_allclose(once, again, rtol=0, atol=1e-10)
+        labels = study.want.predict(X)
         assert reads(tmp_path, X) == set()
         labels.compute()
         assert reads(tmp_path, X) == {1}
