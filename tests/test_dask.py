@@ -129,8 +129,12 @@ def test_without_a_cluster_dask_has_schedulers(scheduler: str, references: Any) 
 
 @pytest.mark.usefixtures("one_thread")
 @pytest.mark.parametrize("kwargs", [{}, {"covariance": "neighbours"}])
+@pytest.mark.parametrize("residual_elements", [sizes.residual_elements, 0])
 def test_rows_that_do_not_fit_are_read_again(
-    kwargs: dict[str, Any], references: Any, monkeypatch: pytest.MonkeyPatch
+    kwargs: dict[str, Any],
+    residual_elements: int,
+    references: Any,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.delattr(ClusterSamples, "persist")  # it is not called
     X, y = with_factors(2)
@@ -140,6 +144,7 @@ def test_rows_that_do_not_fit_are_read_again(
         piece_bytes=8 * N * 30,
         persisted_features=100,
         persisted_values=100 * N,
+        residual_elements=residual_elements,
     ):
         got = EBClassifier(**kwargs).fit(da.from_array(X, (9, 70)), y)
     assert_same_fit(got, want)
@@ -218,8 +223,10 @@ def test_data_larger_than_the_memory_of_the_workers() -> None:
         Client(local) as client,
     ):
         before = client.run(os.getpid)
-        rule = EBClassifier(covariance="factor", shrinkage="mean", variance="pooled")
-        model = rule.fit(X, y)
+        # All features are looked at again, not only those that rules are compared on.
+        model = EBClassifier(
+            covariance="factor", shrinkage="mean", variance="pooled", calibrate=False
+        ).fit(X, y)
         labels = model.predict(X).compute()
         assert client.run(os.getpid) == before  # none ran out of memory
     assert (labels == y).all()
@@ -240,7 +247,7 @@ def killing(block: Any, marker: str) -> Any:
     return block
 
 
-@pytest.mark.parametrize("when", ["moments", "factors"])
+@pytest.mark.parametrize("when", ["moments", "residual_rows", "gram", "loadings"])
 def test_a_worker_is_killed_and_the_fit_is_right(
     cluster: Client, references: Any, tmp_path: Path, when: str
 ) -> None:
@@ -256,16 +263,18 @@ def test_a_worker_is_killed_and_the_fit_is_right(
     else:
         # Between two steps, with the rows that were kept on its memory.
         victim = next(iter(before))
-        gram = ClusterSamples.gram
+        step = getattr(ClusterSamples, when)
 
         def kill_first(self: Any, *args: Any) -> Any:
             if not (tmp_path / "killed").exists():
                 (tmp_path / "killed").touch()
                 os.kill(victim, signal.SIGKILL)
-            return gram(self, *args)
+            return step(self, *args)
 
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(ClusterSamples, "gram", kill_first)
+        # The others are for more residuals than are kept in memory.
+        here = {} if when == "residual_rows" else {"residual_elements": 0}
+        with pytest.MonkeyPatch.context() as patch, override(**here):
+            patch.setattr(ClusterSamples, when, kill_first)
             model = EBClassifier().fit(chunked, y)
     assert (tmp_path / "killed").exists()
     assert_same_fit(model, want)
