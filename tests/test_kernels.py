@@ -31,6 +31,7 @@ from ebda.kernels.rows import divide_by_root
 from ebda.kernels.threads import allow_threads
 from ebda.kernels.variances import group_positive
 from ebda.moments.classwise import ClassMoments, class_moments
+from ebda.priors import DiscretePrior
 from ebda.sizes import override, sizes
 
 assert importlib.util.find_spec("numba"), "these tests need the extra ebda[fast]"
@@ -516,6 +517,11 @@ def awkward(k: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 
 ATTRIBUTES = ("coef_", "intercept_", "z_", "posterior_mean_", "prob_zero_")
+COLUMNS = {
+    "awkward": np.s_[:],
+    "sound": np.r_[:60, 100:900],
+    "no difference": np.s_[100:],
+}
 
 
 @pytest.mark.slow
@@ -530,12 +536,12 @@ ATTRIBUTES = ("coef_", "intercept_", "z_", "posterior_mean_", "prob_zero_")
     ids=["diagonal", "pooled", "separate", "default"],
 )
 @pytest.mark.parametrize("k", [2, 3])
-@pytest.mark.parametrize("sound", [True, False])
+@pytest.mark.parametrize("columns", COLUMNS)
 def test_a_fit_with_loops_is_one_without(
-    k: int, sound: bool, arguments: dict[str, Any], called: list[str]
+    k: int, columns: str, arguments: dict[str, Any], called: list[str]
 ) -> None:
     X, y = awkward(k)
-    X = np.ascontiguousarray(X[:, 100:] if sound else X)
+    X = np.ascontiguousarray(X[:, COLUMNS[columns]])
     with with_loops():
         got = EBClassifier(**arguments).fit(X, y)
         again = EBClassifier(**arguments).fit(X, y)
@@ -558,8 +564,11 @@ def test_a_fit_with_loops_is_one_without(
         np.testing.assert_allclose(proba, want.predict_proba(X), rtol=1e-10)
     assert not called
     if "variance" not in arguments:
-        assert used >= FIT_OF_FEW - {"two_class_z"}
+        assert used >= FIT_OF_FEW - {"two_class_z", "cubics"}
         assert ("two_class_z" in used) == (k == 2)
+        # Only posteriors of discrete priors are tabulated.
+        assert ("cubics" in used) == isinstance(want.prior_, DiscretePrior)
+        assert isinstance(want.prior_, DiscretePrior) == (columns != "no difference")
 
 
 @pytest.mark.slow
