@@ -85,7 +85,8 @@ class ShrinkageDisplay(Display):
         """
         axes = self._axes(ax)
         for place, (name, curve) in enumerate(self.curves.items()):
-            # Curves that agree cover each other: the first is wide and light.
+            # Curves that agree cover each other: the first is wide and light, below all
+            # others; of these an earlier one is above a later one.
             style, wide = look(place), place == 0
             axes.plot(
                 self.grid,
@@ -94,6 +95,7 @@ class ShrinkageDisplay(Display):
                 ls=style.line,
                 lw=4 if wide else 1.8,
                 alpha=0.45 if wide else 1,
+                zorder=1.5 if wide else 2 - place / 100,
                 label=name,
             )
         axes.set(xlabel="normalised difference z", ylabel="estimate")

@@ -104,10 +104,7 @@ function drawFigures() {
     xs: current.z, ys: current.effect, group, named: [],
     x: [CURVES.grid[0], CURVES.grid[CURVES.grid.length - 1]],
     y: extent(Object.values(CURVES).flatMap((curve) => Array.from(curve)), 0.02),
-    curves: [
-      { kind: "none", xs: CURVES.grid, ys: CURVES.grid },
-      ...SHRINKAGES.map((name, k) => ({ kind: `k${k}`, xs: CURVES.grid, ys: CURVES[name] })).reverse(),
-    ],
+    curves: SHRINKAGES.map((name, k) => ({ kind: `k${k}`, xs: CURVES.grid, ys: CURVES[name] })).reverse(),
     across: "observed difference z", up: "estimate",
     label: `Shrinkage plot: the estimate against z for ${thousands(current.n)} features, with curves for ${SHRINKAGES.join(", ")}. Arrow keys step through the features in the order of the table, Enter selects.`,
   });
