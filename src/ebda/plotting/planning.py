@@ -16,7 +16,7 @@ from ebda.theory import expected_error
 from ebda.typing import FloatArray
 
 _NAMES = {"none": "none (independence rule)"}
-_RULES = (*SHRINKAGES, "none")
+_RULES = tuple(SHRINKAGES)
 # Default sizes: from a quarter of the study to four times its size.
 _FACTORS = 2.0 ** np.arange(-2, 2.5, 0.5)
 

@@ -153,8 +153,8 @@ def expected_error(
         raise ValueError("n must be at least 1 sample per class")
     if n_features < 1:
         raise ValueError(f"n_features must be at least 1, got {n_features!r}")
-    if rule != "none" and rule not in SHRINKAGES:
-        raise ValueError(f"rule must be one of {[*SHRINKAGES, 'none']}, got {rule!r}")
+    if rule not in SHRINKAGES:
+        raise ValueError(f"rule must be one of {[*SHRINKAGES]}, got {rule!r}")
     out = np.empty(sizes.size)
     for i, size in enumerate(sizes.ravel()):
         terms = _terms(size, prior, rule, zero_threshold)
@@ -190,8 +190,6 @@ def _terms(n: float, prior: DiscretePrior, rule: str, kappa: float) -> _Terms:
     eta = of_eta.atoms
 
     def estimate(z: FloatArray) -> FloatArray:
-        if rule == "none":
-            return z
         return SHRINKAGES[rule].estimate(z, of_eta.posterior(z), kappa)
 
     grid = np.arange(eta[0] - _REACH, eta[-1] + _REACH + _GRID_STEP, _GRID_STEP)
