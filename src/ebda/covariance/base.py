@@ -117,6 +117,8 @@ class CovarianceEstimator(Entry):
         Names of the shrinkages that ``shrinkage="auto"`` compares with it.
     in_auto : bool
         Whether ``covariance="auto"`` compares it.
+    beside_others : tuple of str, optional
+        Those of `compared` that ``covariance="auto"`` compares; None for all of them.
     is_usual : bool
         Whether it is taken where no samples can be held out.
     """
@@ -127,6 +129,7 @@ class CovarianceEstimator(Entry):
     adjusts_null: bool = False
     compared: tuple[str, ...] = ("mean", "sparse")
     in_auto: bool = True
+    beside_others: tuple[str, ...] | None = None
     is_usual: bool = False
 
     def __call__(self, data: Summary) -> Covariance:

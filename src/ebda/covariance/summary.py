@@ -225,6 +225,11 @@ class Summary:
         self.moments, self.contrasts, self.samples = moments, contrasts, samples
 
     @property
+    def p(self) -> int:
+        """Number of features."""
+        return int(self.contrasts.z.shape[1])
+
+    @property
     def n_varying(self) -> int:
         """Number of features that are not constant."""
         return int(np.count_nonzero(~self.contrasts.constant))

@@ -209,12 +209,12 @@ class EBClassifier(MomentClassifier):
         recipe, data = self._recipe(), Summary(moments, contrasts, samples)
         # Covariance, prior and posterior of each candidate.
         part = recipe.part_to_compare(data) if self._compares(recipe) else data
-        recipe = recipe if part is data else recipe.without_order()
-        effects = recipe.effects(part)
-        recipe = recipe.found(effects)
+        compared = recipe if part is data else recipe.on_part(part.p / data.p)
+        effects = compared.effects(part)
+        compared = compared.found(effects)
         finished("covariance, prior and posterior")
         # The rules are weighted by how well they separate held-out samples.
-        self.selection_, share, midpoint = self._select(recipe, effects, part)
+        self.selection_, share, midpoint = self._select(compared, effects, part)
         finished(f"choice of the rule\n{self.selection_}")
         if part is not data:
             effects = recipe.only(self.selection_.used()).effects(data)

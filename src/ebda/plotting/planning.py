@@ -11,12 +11,12 @@ import numpy.typing as npt
 from matplotlib.ticker import NullLocator, ScalarFormatter
 
 from ebda.plotting.display import QUIET, Display, check_has, look, percent
-from ebda.rule.shrinkage import SHRINKAGES
+from ebda.rule.shrinkage import pointwise
 from ebda.theory import expected_error
 from ebda.typing import FloatArray
 
 _NAMES = {"none": "none (independence rule)"}
-_RULES = tuple(SHRINKAGES)
+_RULES = tuple(pointwise())
 # Default sizes: from a quarter of the study to four times its size.
 _FACTORS = 2.0 ** np.arange(-2, 2.5, 0.5)
 

@@ -16,7 +16,7 @@ from ebda.plotting.display import (
 )
 from ebda.plotting.marginal import MarginalDisplay
 from ebda.priors.posterior import Prior
-from ebda.rule.shrinkage import SHRINKAGES
+from ebda.rule.shrinkage import pointwise
 from ebda.typing import FloatArray
 
 
@@ -71,7 +71,7 @@ class ShrinkageDisplay(Display):
         posterior = prior.posterior(grid)
         curves = {
             name: shrinkage.estimate(grid, posterior, zero_threshold)
-            for name, shrinkage in SHRINKAGES.items()
+            for name, shrinkage in pointwise().items()
         }
         return cls(grid, curves)
 

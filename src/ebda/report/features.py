@@ -17,7 +17,7 @@ from ebda.moments.contrasts import contrast_weights
 from ebda.report.case import Case
 from ebda.report.markup import embedded_json, plain
 from ebda.rule.ranking import Ranking
-from ebda.rule.shrinkage import SHRINKAGES
+from ebda.rule.shrinkage import pointwise
 from ebda.typing import FloatArray, IntArray
 
 # Bytes of a page that features may take, besides drawings, text and script.
@@ -138,6 +138,6 @@ def _curves(case: Case) -> dict[str, str]:
     kappa = case.model.zero_threshold
     made = {
         name: packed(shrinkage.estimate(grid, posterior, kappa))
-        for name, shrinkage in SHRINKAGES.items()
+        for name, shrinkage in pointwise().items()
     }
     return {"grid": packed(grid), **made}

@@ -26,7 +26,7 @@ from ebda.report.markup import Markup, embedded_json, join, tag, text
 from ebda.report.overview import caution_list, headline, provenance, summary
 from ebda.report.prediction import prediction, samples
 from ebda.report.words import count
-from ebda.rule.shrinkage import SHRINKAGES
+from ebda.rule.shrinkage import pointwise
 
 _SCRIPTS = ("data.js", "plot.js", "figures.js", "table.js", "page.js")
 _STYLES = ("page.css", "figures.css", "print.css")
@@ -160,7 +160,7 @@ def _kept(case: Case, n: int) -> Markup:
 def _curves(case: Case) -> Markup:
     """What each curve of the shrinkage plot is."""
     curves = [
-        join([tag("b", name), f": {entry.line}"]) for name, entry in SHRINKAGES.items()
+        join([tag("b", name), f": {entry.line}"]) for name, entry in pointwise().items()
     ]
     words = (
         ". A difference is taken as zero where the probability of zero exceeds "

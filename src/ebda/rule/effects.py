@@ -17,7 +17,7 @@ from ebda.priors import PriorEstimator
 from ebda.priors.null import Null
 from ebda.priors.posterior import Posterior
 from ebda.rule.linear_rule import LinearRule, rule_of_weights
-from ebda.rule.shrinkage import SHRINKAGES, Shrinkage
+from ebda.rule.shrinkage import Shrinkage
 from ebda.typing import FloatArray
 
 # Half the step of the difference quotient of a shrinkage: wide enough that a jump at a
@@ -70,7 +70,7 @@ class Effects:
         """
         if shrinkage.slope is not None:
             return np.where(
-                self.contrasts.constant, 0.0, shrinkage.slope(self.posterior)
+                self.contrasts.constant, 0.0, shrinkage.slope(self.z, self.posterior)
             )
         shifted = np.stack([self.z + _STEP, self.z - _STEP])
         posterior = self.posterior_of(shifted)
@@ -111,7 +111,7 @@ class Effects:
         self,
         moments: ClassMoments,
         class_prior: FloatArray,
-        shrinkage: str,
+        shrinkage: Shrinkage,
         kappa: float,
         unbiased: bool = True,
     ) -> LinearRule:
@@ -124,14 +124,14 @@ class Effects:
         class_prior : ndarray of shape (n_classes,)
             Class probabilities.
         shrinkage, kappa
-            Name in `SHRINKAGES`, and its threshold.
+            An entry of `SHRINKAGES`, and its threshold.
         unbiased : bool
             Whether to correct the bias of the midpoint; False is the paper's rule.
         """
-        how, divergence = SHRINKAGES[shrinkage], None
+        divergence = None
         if unbiased and not is_balanced(self.contrasts, moments.counts):
-            divergence = self.divergence(how, kappa)
-        weights, variance = self.weights(how, kappa)
+            divergence = self.divergence(shrinkage, kappa)
+        weights, variance = self.weights(shrinkage, kappa)
         return rule_of_weights(
             moments, self.contrasts, weights, variance, class_prior, divergence
         )

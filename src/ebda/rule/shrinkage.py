@@ -26,16 +26,30 @@ class Shrinkage(Entry):
     estimate : callable
         From z, its posterior and kappa to the estimate.
     slope : callable, optional
-        Derivative of the estimate by z, from the posterior. None where it has jumps.
+        Derivative of the estimate by z, from z and its posterior. None where it has
+        jumps.
+    n_largest : int, optional
+        How many features keep an estimate, if that is fixed. Then the estimate of one
+        feature depends on the others.
+    head_start : float
+        Logarithm of the odds with which it starts when candidates are weighted.
     """
 
     estimate: Callable[[FloatArray, Posterior, float], FloatArray]
-    slope: Callable[[Posterior], FloatArray] | None = None
+    slope: Callable[[FloatArray, Posterior], FloatArray] | None = None
+    n_largest: int | None = None
+    head_start: float = 0.0
 
     @property
-    def thresholds(self) -> bool:
-        """Whether it sets estimates to zero, so that it matters where the null is."""
-        return self.slope is None
+    def is_pointwise(self) -> bool:
+        """Whether the estimate of a feature is a function of its own z."""
+        return self.n_largest is None
+
+    def on_part(self, share: float) -> Shrinkage:
+        """What it is among a share of all features."""
+        if self.n_largest is None:
+            return self
+        return largest(max(1, round(share * self.n_largest)))
 
 
 def none(z: FloatArray, posterior: Posterior, kappa: float) -> FloatArray:
@@ -43,11 +57,11 @@ def none(z: FloatArray, posterior: Posterior, kappa: float) -> FloatArray:
     return z
 
 
-def _one(posterior: Posterior) -> FloatArray:
-    return np.ones_like(posterior.mean)
+def _one(z: FloatArray, posterior: Posterior) -> FloatArray:
+    return np.ones_like(z)
 
 
-def _posterior_variance(posterior: Posterior) -> FloatArray:
+def _posterior_variance(z: FloatArray, posterior: Posterior) -> FloatArray:
     """Tweedie's formula, once more: the derivative of the posterior mean."""
     return posterior.sd**2
 
@@ -73,17 +87,61 @@ def hard(z: FloatArray, posterior: Posterior, kappa: float) -> FloatArray:
     return np.where(posterior.prob_zero > kappa, 0.0, z)
 
 
+def threshold(z: FloatArray, n: int) -> FloatArray:
+    """The (n + 1)-th largest absolute value of each row; 0 if there are no more than n.
+
+    >>> threshold(np.array([3.0, -5.0, 1.0, 0.0]), 2)
+    array([1.])
+    """
+    size = np.abs(z)
+    p = size.shape[-1]
+    if n >= p:
+        return np.zeros((*size.shape[:-1], 1))
+    place = p - n - 1
+    cut: FloatArray = np.partition(size, place, axis=-1)[..., place, None]
+    return cut
+
+
+def largest(n: int) -> Shrinkage:
+    """The n largest z of each contrast, less the largest of the others.
+
+    It is the soft threshold that leaves n features, or fewer where they tie: what
+    nearest shrunken centroids do, with the number of features in place of the
+    threshold. Nothing of it comes from the prior, and so it holds up where the prior
+    does not fit.
+
+    >>> z = np.array([3.0, -5.0, 1.0, 0.0])
+    >>> largest(2).estimate(z, None, 0.5)
+    array([ 2., -4.,  0.,  0.])
+    """
+
+    def estimate(z: FloatArray, posterior: Posterior, kappa: float) -> FloatArray:
+        left: FloatArray = np.abs(z) - threshold(z, n)
+        return np.copysign(np.maximum(left, 0.0), z)
+
+    def slope(z: FloatArray, posterior: Posterior) -> FloatArray:
+        return (np.abs(z) > threshold(z, n)).astype(np.float64)
+
+    line = f"the {n} largest z, less the largest of the others"
+    return Shrinkage(f"top{n}", line, estimate, slope, n_largest=n)
+
+
+# Posterior means are the best where the prior holds, and others must show that it does
+# not: by two units of log-likelihood, since only half of it counts.
 SHRINKAGES: Registry[Shrinkage] = Registry(
     "shrinkage",
-    Shrinkage(
-        "mean",
-        "posterior mean",
-        mean,
-        _posterior_variance,
-    ),
+    Shrinkage("mean", "posterior mean", mean, _posterior_variance, head_start=1.0),
     Shrinkage(
         "sparse", "posterior mean, or zero where no difference is more probable", sparse
     ),
     Shrinkage("hard", "z itself, or zero where no difference is more probable", hard),
     Shrinkage("none", "z itself, not shrunken", none, _one),
+    largest(10),
+    largest(100),
+    largest(1000),
 )
+
+
+def pointwise() -> dict[str, Shrinkage]:
+    """The shrinkages that can be drawn as a function of z."""
+    return {name: how for name, how in SHRINKAGES.items() if how.is_pointwise}

@@ -167,11 +167,8 @@ def calibrate(
     >>> bool(abs(3 * slope - 2) < 0.2), midpoint, calibration.noise < 0.02
     (True, array([0.]), True)
     """
-    full = (
-        np.hstack([np.zeros_like(scores), scores]) if scores.shape[1] == 1 else scores
-    )
-    centred = full - np.average(full, axis=0, weights=weight)
-    unit = np.sqrt(np.average((centred**2).sum(axis=1), weights=weight))
+    full = _for_each_class(scores)
+    _, unit = _centred(full, weight)
     odds = log_odds(np.exp(log_prior))
     if not unit > 0:
         return 1.0, np.zeros(len(odds)), Calibration.none()
@@ -198,6 +195,64 @@ def calibrate(
     return float(middle / unit), (1 - confirmed) * odds, calibration
 
 
+def log_evidence(
+    scores: FloatArray,
+    codes: IntArray,
+    weight: FloatArray,
+    log_prior: FloatArray,
+    fold: IntArray,
+) -> FloatArray:
+    """Log-probability of the labels given the scores, whatever slope and noise are.
+
+    It judges how well scores separate the classes, not where they are cut: they are
+    centred first. The average is over the logarithm of the slope and over the noise.
+
+    Parameters
+    ----------
+    scores, codes, weight, log_prior
+        As in `calibrate`.
+    fold : ndarray of int of shape (n,)
+        Folds, from 0 on.
+
+    Returns
+    -------
+    ndarray of shape (1 + n_folds,)
+        That of all samples, and those without the samples of each fold.
+
+    Examples
+    --------
+    >>> codes = np.repeat([0, 1], 20)
+    >>> scores = np.random.default_rng(0).normal(size=(40, 1)) + 2 * codes[:, None]
+    >>> rest = np.ones(40), np.log([0.5, 0.5]), np.zeros(40, dtype=np.intp)
+    >>> good = log_evidence(scores, codes, *rest)
+    >>> bad = log_evidence(scores[::-1], codes, *rest)
+    >>> bool(good[0] > 40 * np.log(0.5) > bad[0])
+    True
+    """
+    centred, unit = _centred(_for_each_class(scores), weight)
+    without = np.arange(fold.max() + 1) != fold[:, None]
+    columns = weight[:, None] * np.hstack([np.ones((len(fold), 1)), without])
+    if not unit > 0:
+        alone: FloatArray = log_prior[codes] @ columns
+        return alone
+    likelihood, _ = _log_likelihood(centred / unit, codes, columns, log_prior)
+    total: FloatArray = logsumexp(likelihood, axis=(0, 1))
+    return total - np.log(len(_SLOPES) * len(_NOISE))
+
+
+def _for_each_class(scores: FloatArray) -> FloatArray:
+    """A column for each class, also for two."""
+    if scores.shape[1] > 1:
+        return scores
+    return np.hstack([np.zeros_like(scores), scores])
+
+
+def _centred(scores: FloatArray, weight: FloatArray) -> tuple[FloatArray, float]:
+    """Scores less their mean, and the root of the mean square length of a row."""
+    centred = scores - np.average(scores, axis=0, weights=weight)
+    return centred, float(np.sqrt(np.average((centred**2).sum(axis=1), weights=weight)))
+
+
 def _log_posterior(
     scores: FloatArray,
     codes: IntArray,
@@ -209,21 +264,35 @@ def _log_posterior(
 
     `part` is c, the part of the shift by the class probabilities.
     """
+    likelihood, information = _log_likelihood(scores, codes, weight, log_prior, part)
+    # Jeffreys' prior is of the slope; of its logarithm it is the slope times that.
+    prior = 0.5 * np.log(np.maximum(information, 1e-300)) + np.log(_SLOPES)
+    return likelihood + prior[:, None]
+
+
+def _log_likelihood(
+    scores: FloatArray,
+    codes: IntArray,
+    weight: FloatArray,
+    log_prior: FloatArray,
+    part: float = 1.0,
+) -> tuple[FloatArray, FloatArray]:
+    """Of slope and noise on the grid of both, and the information on each slope.
+
+    `weight` may have several columns; then so have the results, in the last axis.
+    """
     n, k = scores.shape
     row, share = np.arange(n), np.exp(log_prior)[codes]
     at_once = max(1, _BLOCK // max(n * k, 1))
-    parts = []
+    fits, information = [], []
     for start in range(0, len(_SLOPES), at_once):
         slope = _SLOPES[start : start + at_once]
         p = softmax(slope[:, None, None] * scores + part * log_prior, axis=2)
         mean = np.einsum("anc,nc->an", p, scores)
         square = np.einsum("anc,nc->an", p, scores**2)
-        information = (square - mean**2) @ weight
-        # Jeffreys' prior is of the slope; of its logarithm it is the slope times that.
-        prior = 0.5 * np.log(np.maximum(information, 1e-300)) + np.log(slope)
+        information.append((square - mean**2) @ weight)
         own = p[:, row, codes]
-        fit = np.stack(
-            [np.log(own + e * (share - own)) @ weight for e in _NOISE], axis=1
+        fits.append(
+            np.stack([np.log(own + e * (share - own)) @ weight for e in _NOISE], axis=1)
         )
-        parts.append(fit + prior[:, None])
-    return np.concatenate(parts)
+    return np.concatenate(fits), np.concatenate(information)

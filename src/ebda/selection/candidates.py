@@ -19,7 +19,7 @@ from ebda.priors import PriorEstimator
 from ebda.priors.null import Null, empirical_null
 from ebda.rule.effects import Effects, fit_effects
 from ebda.rule.linear_rule import LinearRule
-from ebda.rule.shrinkage import SHRINKAGES
+from ebda.rule.shrinkage import SHRINKAGES, Shrinkage
 from ebda.sizes import sizes
 from ebda.typing import IntArray
 
@@ -54,6 +54,8 @@ class Recipe:
         Makes an unfitted prior estimator.
     unbiased : bool
         Whether the bias of the midpoint is corrected.
+    share : float
+        Share of the features that rules are made of, where they are compared on a part.
     """
 
     variance: str
@@ -61,6 +63,7 @@ class Recipe:
     kappa: float
     make_prior: Callable[[], PriorEstimator]
     unbiased: bool = True
+    share: float = 1.0
 
     @property
     def usual(self) -> Name:
@@ -78,10 +81,14 @@ class Recipe:
         """The same with these candidates alone."""
         return replace(self, names=list(names))
 
-    def without_order(self) -> Recipe:
-        """The same without covariances that need the order of the features."""
+    def on_part(self, share: float) -> Recipe:
+        """The same for a share of the features, which tell nothing about an order."""
         names = [name for name in self.names if not COVARIANCES[name[0]].needs_order]
-        return self.only(names or self.names)
+        return replace(self, names=names or self.names, share=share)
+
+    def shrinkage(self, name: Name) -> Shrinkage:
+        """How a candidate shrinks."""
+        return SHRINKAGES[name[1]].on_part(self.share)
 
     def contrasts(self, moments: ClassMoments) -> Contrasts:
         """Normalised contrasts of the class means."""
@@ -118,8 +125,6 @@ class Recipe:
         found: dict[str, Effects] = {}
         for name in self.covariances:
             covariance = COVARIANCES[name](data)
-            if covariance.is_diagonal and self._is_optional(name):
-                continue
             name = _INDEPENDENT if covariance.is_diagonal else name
             if name not in found:
                 found[name] = self._effects(name, covariance, data.contrasts)
@@ -137,39 +142,27 @@ class Recipe:
     def found(self, effects: dict[str, Effects]) -> Recipe:
         """The candidates that are different, once the covariances are estimated.
 
-        What found no correlation is the diagonal, and does with its candidates: but a
-        way to shrink that was asked for by name stays.
+        Where there is no correlation nothing is better than the posterior mean. A way
+        to shrink that was asked for by name stays.
         """
-        independent = COVARIANCES[_INDEPENDENT].compared
-        asked_for = len({how for _, how in self.names}) == 1
-        names = [
-            name
-            if name[0] in effects
-            else (
-                _INDEPENDENT,
-                name[1] if asked_for or name[1] in independent else independent[0],
-            )
-            for name in self.names
-            if name[0] in effects or not self._is_optional(name[0])
-        ]
-        return self.only(dict.fromkeys(names))
-
-    def _is_optional(self, covariance: str) -> bool:
-        """Whether a covariance that finds nothing is left out.
-
-        Most features have no order, and nothing is to be compared because of that.
-        """
-        return COVARIANCES[covariance].needs_order and len(self.covariances) > 1
+        if set(effects) == {_INDEPENDENT} != set(self.covariances):
+            asked_for = {how for _, how in self.names}
+            how = asked_for.pop() if len(asked_for) == 1 else "mean"
+            return self.only([(_INDEPENDENT, how)])
+        names = [name for name in self.names if name[0] in effects]
+        p = next(iter(effects.values())).z.shape[1]
+        fewer = [name for name in names if (self.shrinkage(name).n_largest or 0) < p]
+        return self.only(fewer or names)
 
     def rule(
         self, name: Name, effects: dict[str, Effects], moments: ClassMoments
     ) -> LinearRule:
         """The linear rule of one candidate, with equal class probabilities."""
-        covariance, shrinkage = name
         equal = np.ones(len(moments.counts))
         # What has a correlation in a part of the features may have none in all.
-        known = covariance if covariance in effects else _INDEPENDENT
-        return effects[known].rule(moments, equal, shrinkage, self.kappa, self.unbiased)
+        known = effects[name[0] if name[0] in effects else _INDEPENDENT]
+        how = self.shrinkage(name)
+        return known.rule(moments, equal, how, self.kappa, self.unbiased)
 
 
 def candidates(covariance: str, shrinkage: str) -> list[Name]:
@@ -178,12 +171,18 @@ def candidates(covariance: str, shrinkage: str) -> list[Name]:
     >>> candidates("factor", "auto")
     [('factor', 'mean'), ('factor', 'sparse')]
     """
-    auto = covariance == "auto"
-    tried = [name for name, entry in COVARIANCES.items() if entry.in_auto]
+    if covariance != "auto":
+        tried = {covariance: COVARIANCES[covariance].compared}
+    else:
+        tried = {
+            name: entry.compared if entry.beside_others is None else entry.beside_others
+            for name, entry in COVARIANCES.items()
+            if entry.in_auto
+        }
     return [
         (name, how)
-        for name in (tried if auto else [covariance])
-        for how in (COVARIANCES[name].compared if shrinkage == "auto" else [shrinkage])
+        for name, compared in tried.items()
+        for how in (compared if shrinkage == "auto" else [shrinkage])
     ]
 
 

@@ -10,7 +10,6 @@ import numpy as np
 from ebda.covariance import COVARIANCES, Summary
 from ebda.rule.effects import Effects, is_balanced
 from ebda.rule.linear_rule import midpoint_bias
-from ebda.rule.shrinkage import SHRINKAGES
 from ebda.selection.candidates import Recipe
 from ebda.selection.stack import FoldStack, StackedCovariance, StackedEffects
 from ebda.sizes import sizes
@@ -32,11 +31,14 @@ class HeldOut:
         Classes.
     weight : ndarray of shape (n_held_out,)
         Frequency weights.
+    fold : ndarray of shape (n_held_out,)
+        The fold of each sample, from 0 on.
     """
 
     scores: FloatArray
     codes: IntArray
     weight: FloatArray
+    fold: IntArray
 
 
 def assign_folds(
@@ -128,9 +130,9 @@ def held_out_scores(
     )
     parts = run(_score_folds, jobs)
     place = np.concatenate([np.flatnonzero(folds == f) for f in numbers])
-    return HeldOut(
-        np.concatenate(parts, axis=1), samples.codes[place], samples.weight[place]
-    )
+    _, fold = np.unique(folds[place], return_inverse=True)
+    scores = np.concatenate(parts, axis=1)
+    return HeldOut(scores, samples.codes[place], samples.weight[place], fold)
 
 
 def _score_folds(
@@ -158,7 +160,7 @@ def _score_folds(
         for name in recipe.names:
             if name[0] != covariance:
                 continue
-            how = SHRINKAGES[name[1]]
+            how = recipe.shrinkage(name)
             weights, variance = e.weights(how, recipe.kappa)
             add = np.zeros(len(weights))
             if correct:

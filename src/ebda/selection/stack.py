@@ -150,13 +150,25 @@ class StackedCovariance(Covariance):
 class StackedPosterior:
     """Posteriors of several folds, one fold's rows after another's.
 
+    Their priors are fitted when something is asked for: some shrinkages need none.
+
     Parameters
     ----------
-    parts : list of Posterior
-        Those of each fold.
+    effects : StackedEffects
+        The folds.
+    z : ndarray of shape (..., n_folds * n_contrasts, n_features)
+        What the posterior is of.
     """
 
-    parts: list[Posterior]
+    effects: StackedEffects
+    z: FloatArray
+
+    @cached_property
+    def parts(self) -> list[Posterior]:
+        """Those of each fold."""
+        rows = np.split(self.z, self.effects.n_folds, axis=-2)
+        pairs = zip(self.effects.priors, rows, strict=True)
+        return [prior.posterior(own) for prior, own in pairs]
 
     @property
     def mean(self) -> FloatArray:
@@ -215,9 +227,7 @@ class StackedEffects(Effects):
         return [refit(self.prior_estimator, part).prior_ for part in parts]
 
     def posterior_of(self, z: FloatArray) -> Posterior:
-        rows = np.split(z, self.n_folds, axis=-2)
-        pairs = zip(self.priors, rows, strict=True)
-        return StackedPosterior([prior.posterior(own) for prior, own in pairs])
+        return StackedPosterior(self, z)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,24 +1,31 @@
 """Which rule, from the training data alone: cross-validation and one combined rule.
 
 No single covariance and shrinkage is right everywhere. Each candidate is fitted to the
-training part of ten folds and scores the part held out. It is judged by the
-separation of the held-out scores, half the distance of the class means in units of the
-standard deviation within the classes:
+training part of ten folds and scores the part held out. The
+held-out scores are evidence: the probability L_m of the labels given the scores of
+candidate m, averaged over how steep probabilities rise with scores and over the share
+of odd samples (:func:`~ebda.selection.calibration.log_evidence`). The candidates are
+then added up to one linear rule, each in units of its own held-out standard deviation,
+with the weights
 
-    d = (mean score of the class - mean score of the others) / (2 sd).
-
-The candidates are then added up to one linear rule, each in units of its own held-out
-standard deviation, with weights that fall off with the distance to the best in units
-of the standard error of a difference,
-
-    w_m = exp((d_m - max d) / (sqrt(2) se)),
+    w_m = h_m L_m^(1/2) / sum_l h_l L_l^(1/2),
 
 so that what the samples cannot tell apart counts about the same, and what is clearly
 worse nothing. That is steadier than taking the best alone, and better: their errors are
-not the same ones.
+not the same ones. The root is there because the evidence is not of independent samples:
+each was held out from rules that the others were fitted to. h is e for posterior means,
+which are the best if the prior holds, and 1 for all others.
 
-The held-out scores of the combined rule also say how far its scores can be believed
-(:mod:`ebda.selection.calibration`), and whether it separates the classes at all.
+For people each candidate, and the combined rule, has its separation: half the distance
+of the class means of the held-out scores in units of the standard deviation within the
+classes,
+
+    d = (mean score of the class - mean score of the others) / (2 sd).
+
+It says whether the rule separates the classes at all. The held-out scores of the
+combined rule also say how far its scores can be believed
+(:mod:`ebda.selection.calibration`); for these each sample has the weights without its
+own fold.
 """
 
 from __future__ import annotations
@@ -29,13 +36,15 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import softmax
 
 from ebda.covariance import Summary
 from ebda.data import Samples
 from ebda.kernels.rows import add_scaled
 from ebda.rule.effects import Effects
 from ebda.rule.linear_rule import LinearRule
-from ebda.selection.calibration import Calibration, calibrate
+from ebda.rule.shrinkage import SHRINKAGES
+from ebda.selection.calibration import Calibration, calibrate, log_evidence
 from ebda.selection.candidates import Name, Recipe
 from ebda.selection.folds import (
     N_FOLDS,
@@ -50,6 +59,8 @@ from ebda.typing import FloatArray, IntArray
 
 # Fewer held-out samples than this tell too little to choose by.
 _LEAST_HELD_OUT = 10
+# The part of the log-evidence that counts.
+_TEMPER = 0.5
 # Weights below this are zero: such a rule would change nothing.
 _NEGLIGIBLE = 1e-3
 # Standard errors that the separation must be above zero to be believed.
@@ -217,18 +228,14 @@ def separation(held_out: HeldOut) -> tuple[FloatArray, FloatArray, FloatArray]:
     return d, sd, influence / np.sqrt(np.maximum(w, 1e-300))
 
 
-def weights(d: FloatArray, error: FloatArray) -> FloatArray:
-    """Share of each candidate, by its separation and the standard error of it.
+def weights(log_evidence: FloatArray, head_start: FloatArray) -> FloatArray:
+    """Share of each candidate, by its evidence and the odds with which it starts.
 
-    >>> weights(np.array([1.0, 1.0, 0.0]), np.full(3, 0.05))
+    >>> weights(np.array([-20.0, -20.0, -60.0]), np.zeros(3))
     array([0.5, 0.5, 0. ])
     """
-    best = int(np.argmax(d))
-    unit = np.sqrt(2.0) * error[best]
-    # Equal candidates share, whatever the standard error.
-    behind = np.minimum((d - d[best]) / max(unit, 1e-12), 0.0)
-    weight = np.exp(behind)
-    weight[weight < _NEGLIGIBLE * weight.sum()] = 0.0
+    weight = softmax(_TEMPER * log_evidence + head_start)
+    weight[weight < _NEGLIGIBLE] = 0.0
     shares: FloatArray = weight / weight.sum()
     return shares
 
@@ -283,11 +290,11 @@ def select(
     held_out = held_out_scores(recipe, data, effects, folds, run)
     d, sd, influence = separation(held_out)
     error: npt.NDArray[np.float64] = np.sqrt((influence**2).sum(axis=1))
-    weight = weights(d, error)
-    sd = np.where(sd > 0, sd, 1.0)
-    combined = np.tensordot(weight / sd, held_out.scores, 1)
     counts = np.bincount(held_out.codes, weights=held_out.weight, minlength=n_classes)
     log_prior = np.log(np.maximum(counts, 1e-300) / counts.sum())
+    weight, crossed = _crossed_weights(held_out, names, log_prior)
+    sd = np.where(sd > 0, sd, 1.0)
+    combined = np.einsum("mn,mnc->nc", crossed / sd[:, None], held_out.scores)
     slope, midpoint, calibration = calibrate(
         combined, held_out.codes, held_out.weight, log_prior
     )
@@ -310,7 +317,22 @@ def select(
     return selection, slope * weight / (sd * score_sd), midpoint
 
 
-COMPARED = f"Compared by the separation of held-out samples in {N_FOLDS} folds."
+def _crossed_weights(
+    held_out: HeldOut, names: list[Name], log_prior: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """The candidates' weights, and for each sample those without its own fold.
+
+    A sample that had a say in the weights would overstate what the sum of the
+    candidates is worth.
+    """
+    known = held_out.codes, held_out.weight, log_prior, held_out.fold
+    evidence = np.array([log_evidence(scores, *known) for scores in held_out.scores])
+    head_start = np.array([SHRINKAGES[how].head_start for _, how in names])
+    all_samples, *without = (weights(column, head_start) for column in evidence.T)
+    return all_samples, np.array(without).T[:, held_out.fold]
+
+
+COMPARED = f"Weighted by how well they tell held-out samples apart, in {N_FOLDS} folds."
 CALIBRATED = (
     f"One rule; its probabilities are calibrated on held-out samples in {N_FOLDS} "
     "folds."

@@ -29,7 +29,7 @@ import numpy.typing as npt
 from scipy.optimize import minimize_scalar
 
 from ebda.priors.discrete import DiscretePrior
-from ebda.rule.shrinkage import SHRINKAGES
+from ebda.rule.shrinkage import pointwise
 from ebda.theory.quadrature import panel_rule, switch_points
 from ebda.typing import FloatArray
 
@@ -153,8 +153,8 @@ def expected_error(
         raise ValueError("n must be at least 1 sample per class")
     if n_features < 1:
         raise ValueError(f"n_features must be at least 1, got {n_features!r}")
-    if rule not in SHRINKAGES:
-        raise ValueError(f"rule must be one of {[*SHRINKAGES]}, got {rule!r}")
+    if rule not in pointwise():
+        raise ValueError(f"rule must be one of {[*pointwise()]}, got {rule!r}")
     out = np.empty(sizes.size)
     for i, size in enumerate(sizes.ravel()):
         terms = _terms(size, prior, rule, zero_threshold)
@@ -190,7 +190,7 @@ def _terms(n: float, prior: DiscretePrior, rule: str, kappa: float) -> _Terms:
     eta = of_eta.atoms
 
     def estimate(z: FloatArray) -> FloatArray:
-        return SHRINKAGES[rule].estimate(z, of_eta.posterior(z), kappa)
+        return pointwise()[rule].estimate(z, of_eta.posterior(z), kappa)
 
     grid = np.arange(eta[0] - _REACH, eta[-1] + _REACH + _GRID_STEP, _GRID_STEP)
     jumps, _ = switch_points(estimate, grid)
