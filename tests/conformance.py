@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.sparse import issparse
 
 from ebda.data import Data, Labels, RowSamples, Samples
 from ebda.moments.classwise import ClassMoments
@@ -102,6 +103,9 @@ def check_data(
     assert data.shape == X.shape
     assert data.dtype.kind in "biuf"
     assert data.names is None or len(data.names) == X.shape[1]
+    if data.values is not None:
+        values = data.values.toarray() if issparse(data.values) else data.values
+        np.testing.assert_array_equal(values, X)
     coef, intercept = rng.normal(size=(2, X.shape[1])), rng.normal(size=2)
     close(np.asarray(data.scores(coef, intercept)), X @ coef.T + intercept)
     weight = None if rng.random() < 0.3 else rows.weight

@@ -138,6 +138,12 @@ IMPLEMENTATIONS = {
     ),
 }
 
+SLOW = {"Zarr", "AnnData CSR", "AnnData CSC"}
+NAMES = [
+    pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW))
+    for name in IMPLEMENTATIONS
+]
+
 
 @contextmanager
 def any_sizes(rows: Rows, rng: Rng) -> Iterator[None]:
@@ -165,7 +171,7 @@ def any_sizes(rows: Rows, rng: Rng) -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize("name", IMPLEMENTATIONS)
+@pytest.mark.parametrize("name", NAMES)
 def test_all_sums_are_those_of_numpy(name: str, tmp_path: Path) -> None:
     made = IMPLEMENTATIONS[name]
 

@@ -206,3 +206,22 @@ def test_tests_that_the_page_on_reliability_names_are_there() -> None:
     for file, name in named:
         text = (Path(__file__).parent / file).read_text()
         assert not name or f"def {name}(" in text, f"{file} has no {name}"
+
+
+def test_places_that_the_table_of_contributing_names_are_there() -> None:
+    root = DOCS.parent
+    source = "".join(path.read_text() for path in (root / "src").rglob("*.py"))
+    _, _, table = (root / "CONTRIBUTING.md").read_text().partition("| look in |\n")
+    rows = re.findall(r"^\|[^|]+\|(.+)\|$", table, flags=re.MULTILINE)
+    assert len(rows) > 15
+    for row in rows:
+        folder = root / "src" / "ebda"
+        for code in re.findall(r"`([^`]+)`", row):
+            if "/" not in code and not code.endswith(".py"):
+                assert code.rpartition(".")[2] in source, code
+                continue
+            # After the first place of a row, files are named by their names alone.
+            places = [base / code for base in (root, root / "src" / "ebda", folder)]
+            found = [place for place in places if place.exists()]
+            assert found, code
+            folder = found[0].parent

@@ -1,16 +1,20 @@
-"""Masked arrays and Arrow tables: an error that says where, or the same model."""
+"""Masked arrays, Arrow tables, AnnData: an error that says where, or the same model."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import anndata
 import numpy as np
 import pyarrow as pa
 import pytest
+from scipy import sparse
 
 from ebda import EBClassifier, NormalMeans
 from ebda.baselines import FAIR, ShrunkenCentroids
+from ebda.evaluation import cross_validate
 from ebda.priors import PRIORS, DiscretePrior
 
 N, P = 40, 30
@@ -109,3 +113,27 @@ def test_an_arrow_table_needs_other_names_and_numbers() -> None:
         EBClassifier().fit(twice, Y)
     with pytest.raises(ValueError, match="could not convert string to float: 'a'"):
         EBClassifier().fit(table(n=["a"] * N), Y)
+
+
+@pytest.mark.parametrize("kind", [np.array, sparse.csr_matrix, sparse.csc_array])
+def test_a_view_of_anndata_is_taken_as_its_copy(kind: Any, tmp_path: Path) -> None:
+    """``adata[rows]``, whose X is of a class of anndata's own."""
+    rows = np.random.default_rng(1).permutation(N)[:30]
+    whole = anndata.AnnData(kind(X))
+    whole.write_h5ad(tmp_path / "a.h5ad")
+    backed = anndata.read_h5ad(tmp_path / "a.h5ad", backed="r")
+    plain = kind(X[rows])
+    want = EBClassifier().fit(plain, Y[rows])
+    for view in (whole[rows], whole[rows].X, backed[rows], backed[rows].X):
+        got = EBClassifier().fit(view, Y[rows])
+        np.testing.assert_array_equal(got.coef_, want.coef_)
+        np.testing.assert_array_equal(
+            got.predict_proba(view), want.predict_proba(plain)
+        )
+    backed.file.close()
+
+
+def test_anndata_can_be_cross_validated() -> None:
+    got = cross_validate(EBClassifier(), anndata.AnnData(X), Y, n_folds=3)
+    want = cross_validate(EBClassifier(), X, Y, n_folds=3)
+    np.testing.assert_array_equal(got.probabilities, want.probabilities)

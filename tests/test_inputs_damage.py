@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import anndata
+import dask
+import dask.array as da
 import h5py
 import numpy as np
 import pandas as pd
@@ -26,6 +28,7 @@ import zarr
 from scipy import sparse
 
 from ebda import EBClassifier
+from ebda.evaluation import cross_validate
 from ebda.inputs import read
 from ebda.inputs.on_disk import open_table
 
@@ -218,6 +221,46 @@ def test_pointers_are_checked_even_where_nothing_is_stored(
     X.indptr[place] = value
     with pytest.raises(ValueError, match=message):
         EBClassifier().fit(X, Y)
+
+
+def broken(X: np.ndarray, kind: str, damage: str) -> Any:
+    """A sparse matrix with an index, or a pointer, that leads out of it."""
+    damaged = getattr(sparse, f"{kind}_matrix")(X)
+    if damage == "index":
+        damaged.indices[2] = 2**31 - 1
+    else:
+        damaged.indptr[2] = 10**7
+    return damaged
+
+
+@pytest.mark.parametrize("damage", ["index", "pointer"])
+@pytest.mark.parametrize("kind", ["csr", "csc"])
+def test_a_damaged_matrix_is_refused_before_rows_are_taken(
+    kind: str, damage: str
+) -> None:
+    model = EBClassifier(covariance="diagonal", shrinkage="mean")
+    X = broken(VALUES, kind, damage)
+    for given in (X, anndata.AnnData(X)):
+        with pytest.raises(ValueError, match="the sparse matrix is damaged"):
+            cross_validate(model, given, Y, n_folds=3)
+
+
+@pytest.mark.parametrize("damage", ["index", "pointer"])
+@pytest.mark.parametrize("kind", ["csr", "csc"])
+def test_a_damaged_block_of_a_dask_array_is_refused(kind: str, damage: str) -> None:
+    def damaged(block: np.ndarray) -> Any:
+        return broken(block, kind, damage)
+
+    chunks = da.from_array(VALUES, chunks=(N // 2, P))
+    X = chunks.map_blocks(damaged, meta=np.empty((0, 0)))
+    plain = EBClassifier(covariance="diagonal", shrinkage="mean").fit(VALUES, Y)
+    with dask.config.set(scheduler="synchronous"):
+        for call in (
+            lambda: EBClassifier(covariance="factor").fit(X, Y),
+            lambda: plain.predict(X).compute(),
+        ):
+            with pytest.raises(ValueError, match="the sparse matrix is damaged"):
+                call()
 
 
 def test_duplicate_and_unsorted_indices_of_a_file_are_put_in_order(

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import ebda
 
 ROOT = Path(ebda.__file__).parent
@@ -168,6 +170,16 @@ def test_the_core_needs_no_extra() -> None:
 
 def test_importing_the_package_loads_nothing_heavy() -> None:
     code = "import sys, ebda; print('numpy' in sys.modules or 'sklearn' in sys.modules)"
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert result.stdout.strip() == "False"
+
+
+@pytest.mark.slow
+def test_what_few_fits_need_is_loaded_by_these() -> None:
+    code = "import sys; from ebda import EBClassifier; "
+    code += "print('scipy.signal' in sys.modules)"
     result = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )

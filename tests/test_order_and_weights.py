@@ -22,6 +22,7 @@ from ebda.sizes import override, sizes
 
 P = 120
 DESIGNS = ["independent", "factors", "counts", "rare class", "three classes"]
+SLOW = {"factors", "counts"}
 
 
 @cache
@@ -68,7 +69,9 @@ def stored(X: np.ndarray, layout: str, folder: Path) -> Any:
 
 
 @pytest.mark.parametrize("n", [1500, pytest.param(4000, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("design", DESIGNS)
+@pytest.mark.parametrize(
+    "design", [pytest.param(d, marks=[pytest.mark.slow] * (d in SLOW)) for d in DESIGNS]
+)
 def test_the_order_of_samples_does_not_matter(design: str, n: int) -> None:
     X, y = data(design, n)
     order = np.random.default_rng(1).permutation(n)

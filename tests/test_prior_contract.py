@@ -301,6 +301,7 @@ def test_the_check_says_what_is_broken(
         check_prior(broken())
 
 
+@pytest.mark.slow
 def test_only_a_sound_family_passes() -> None:
     check_prior(Broken())
     with pytest.raises(AssertionError, match="falls with z near z = "):

@@ -18,6 +18,7 @@ from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import _safe_indexing, indexable
 
+from ebda.data.structure import check_structure
 from ebda.storage.fields import COUNT, Array, Labels
 from ebda.storage.objects import Schema, register
 from ebda.typing import FloatArray, IntArray
@@ -161,6 +162,8 @@ def cross_validate(
             f"{classes.tolist()[counts.argmin()]!r} has only one"
         )
     split = StratifiedKFold(folds, shuffle=True, random_state=seed)
+    # Rows are taken before a fit sees the matrix, which AnnData has as its X.
+    check_structure(getattr(X, "X", X))
     X, labels = indexable(X, np.asarray(y))
     probabilities = np.empty((len(codes), len(classes)))
     for train, test in split.split(codes, codes):

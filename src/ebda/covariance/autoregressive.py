@@ -9,7 +9,6 @@ over the features.
 from __future__ import annotations
 
 import numpy as np
-from scipy.signal import lfilter
 
 from ebda.typing import FloatArray
 
@@ -34,8 +33,7 @@ def unwhiten(white: FloatArray, rho: float) -> FloatArray:
     """
     driven = white * np.sqrt(1 - rho**2)
     driven[..., 0] = white[..., 0]
-    z: FloatArray = lfilter([1.0], [1.0, -rho], driven, axis=-1)
-    return z
+    return _accumulated(driven, rho)
 
 
 def transposed(white: FloatArray, rho: float) -> FloatArray:
@@ -53,7 +51,16 @@ def unwhiten_transposed(z: FloatArray, rho: float) -> FloatArray:
     >>> unwhiten_transposed(np.array([0.0, 0.0, 1.0]), 0.8).round(3)
     array([0.64, 0.48, 0.6 ])
     """
-    back = lfilter([1.0], [1.0, -rho], z[..., ::-1], axis=-1)[..., ::-1]
+    back = _accumulated(z[..., ::-1], rho)[..., ::-1]
     result: FloatArray = back * np.sqrt(1 - rho**2)
     result[..., 0] = back[..., 0]
     return result
+
+
+def _accumulated(x: FloatArray, rho: float) -> FloatArray:
+    """``y_j = x_j + rho y_{j-1}``, along the last axis."""
+    # Loaded where it is used: it takes 5 % of the time to import the classifier.
+    from scipy.signal import lfilter
+
+    y: FloatArray = lfilter([1.0], [1.0, -rho], x, axis=-1)
+    return y

@@ -26,6 +26,10 @@ class InMemory(Matrix):
         Names of the features.
     """
 
+    @property
+    def values(self) -> Any:
+        return self.X
+
     def summarise(
         self, labels: Labels, keep: bool
     ) -> tuple[ClassMoments, Samples | None]:

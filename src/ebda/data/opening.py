@@ -50,7 +50,9 @@ def _open_chunked(X: Any) -> Data | None:
 
 def _open_anndata(X: Any) -> Data | None:
     if not hasattr(X, "var_names"):
-        return BlockedData(SparseOnDisk(X))
+        # The X of a view, such as that of ``adata[rows]``, is in memory.
+        in_memory = isinstance(X, np.ndarray) or sparse.issparse(X)
+        return None if in_memory else BlockedData(SparseOnDisk(X))
     names = np.asarray(X.var_names, dtype=object)
     values = X.X
     if values is None:

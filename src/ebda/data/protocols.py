@@ -198,6 +198,13 @@ class Data(Protocol):
     def names(self) -> npt.NDArray[Any] | None:
         """Names of the features, where they have any."""
 
+    @property
+    def values(self) -> Any:
+        """The matrix itself where it is in memory; None where blocks of it are read.
+
+        Blocks are looked at for NaN and infinity when they are read.
+        """
+
     def summarise(
         self, labels: Labels, keep: bool
     ) -> tuple[ClassMoments, Samples | None]:

@@ -20,7 +20,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from ebda.covariance import Diagonal
-from ebda.data import Data, InMemory, Labels, Samples
+from ebda.data import Data, Labels, Samples
 from ebda.data.distortion import LogarithmWarning, log_hint
 from ebda.estimators import validation
 from ebda.estimators.linear_classifier import (
@@ -233,7 +233,8 @@ class MomentClassifier(LinearClassifier):
         if not stream:
             validation.several_classes(known)
         weight = validation.check_sample_weight(sample_weight, data.shape[0])
-        if not stream and isinstance(data, InMemory) and (hint := log_hint(data.X)):
+        has_values = not stream and data.values is not None
+        if has_values and (hint := log_hint(data.values)):
             warnings.warn(hint, LogarithmWarning, stacklevel=3)
         return Training(data, known, codes, weight)
 
@@ -278,8 +279,7 @@ class MomentClassifier(LinearClassifier):
         labels = Labels(training.codes, n_classes, weight, seen)
         with validation.naming(self._names()):
             found = data.summarise(labels, keep)
-            X = data.X if isinstance(data, InMemory) else None
-            validation.check_finite_moments(found[0], X, self._names())
+            validation.check_finite_moments(found[0], data.values, self._names())
         finished(f"moments of {data.shape[0]} x {data.shape[1]}")
         return found
 

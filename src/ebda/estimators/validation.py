@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
-from ebda.data import Data, InMemory, NonFiniteError
+from ebda.data import Data, NonFiniteError
 from ebda.data.finite import refuse_masked
 from ebda.kernels.extremes import SMALLEST_SQUARE, squares_are_sound
 from ebda.listing import listed
@@ -239,14 +239,14 @@ def check_finite_scores(
     bad = np.flatnonzero(~np.isfinite(score).all(axis=1))
     if not bad.size:
         return
-    if isinstance(data, InMemory):
-        rows = data.X[bad]
+    if data.values is not None:
+        rows = data.values[bad]
         values = rows.tocoo() if sparse.issparse(rows) else rows
         stored = values.data if sparse.issparse(rows) else values
         broken = ~np.isfinite(stored)
         if broken.any():
             at = values.col[broken] if sparse.issparse(rows) else broken.nonzero()[1]
-            _raise_non_finite(data.X, np.unique(at), names)
+            _raise_non_finite(data.values, np.unique(at), names)
     raise ValueError(f"the score of row {bad[0]} overflows; are its values in range?")
 
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ebda.kernels.atoms import weight_blocks
 from ebda.priors.posterior import (
     DiscretePosterior,
     as_values,
     broadcast_scale,
     finite_values,
-    weight_blocks,
 )
 from ebda.storage.fields import Array
 from ebda.storage.objects import Schema, register

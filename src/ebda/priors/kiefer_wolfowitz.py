@@ -31,7 +31,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import nnls
 
-from ebda.priors.posterior import weight_blocks
+from ebda.kernels.atoms import weight_blocks
 from ebda.typing import FloatArray
 
 # Share of the first order gain that a step must reach.

@@ -7,10 +7,8 @@ the posterior weight of an atom is (the paper's Section 3.3)
 
     w_kt = w_t exp(-(z_k - a_t)**2 / 2) / sum_s w_s exp(-(z_k - a_s)**2 / 2).
 
-Exponents are taken relative to the atom nearest to z, as
-``(a_t - a*)(z - (a_t + a*)/2) / scale**2``: no square of z is ever formed and
-cancelled again, so ``z = 1e6`` is as exact as ``z = 1``. Values are handled in
-blocks, so that memory does not grow with their number times the number of atoms.
+Weights are computed a block of values at a time (:mod:`ebda.kernels.atoms`), so that
+memory does not grow with the number of values times the number of atoms.
 
 Summaries of very many values with one scale are looked up in a table
 (:mod:`ebda.kernels.hermite`). They are smooth functions of z alone with known
@@ -23,7 +21,7 @@ the posterior mean of any h(eta) has the derivative ``Cov(h, eta | z) / scale**2
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any, Protocol
 
@@ -32,6 +30,7 @@ import numpy.typing as npt
 
 from ebda.cached import cached_property
 from ebda.data.finite import refuse_masked
+from ebda.kernels.atoms import weight_blocks
 from ebda.kernels.extremes import minmax
 from ebda.kernels.hermite import Table, fits_in_table
 from ebda.listing import listed
@@ -39,8 +38,6 @@ from ebda.sizes import sizes
 from ebda.storage.fields import VALUES, Array
 from ebda.storage.objects import Schema, register
 from ebda.typing import FloatArray
-
-_LOG_SQRT_2PI = 0.5 * np.log(2 * np.pi)
 
 
 class Posterior(Protocol):
@@ -242,40 +239,6 @@ register(
         role="posterior",
     )
 )
-
-
-def weight_blocks(
-    z: FloatArray, scale: FloatArray, atoms: FloatArray, log_weights: FloatArray
-) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
-    """Posterior weights of the atoms, a block of values at a time.
-
-    Yields
-    ------
-    rows : slice
-        The values of the block.
-    weights : ndarray of shape (n_atoms, n_rows)
-        Posterior probability of each atom. Atoms come first, so that sums over the
-        few of them run along whole rows of memory.
-    log_density : ndarray of shape (n_rows,)
-        Log of the marginal density of the values.
-    """
-    middles = (atoms[1:] + atoms[:-1]) / 2
-    size = max(1, sizes.posterior_elements // len(atoms))
-    for start in range(0, len(z), size):
-        rows = slice(start, min(start + size, len(z)))
-        x, s = z[rows], scale[rows]
-        nearest = atoms[np.searchsorted(middles, x)]
-        exponent = ((x - nearest / 2) - atoms[:, None] / 2) / s
-        exponent *= (atoms[:, None] - nearest) / s
-        exponent += log_weights[:, None]
-        top = exponent.max(axis=0)
-        exponent -= top
-        weights = np.exp(exponent, out=exponent)
-        total = weights.sum(axis=0)
-        weights /= total
-        residual = (x - nearest) / s
-        log_density = np.log(total) + top - 0.5 * residual * residual
-        yield rows, weights, log_density - np.log(s) - _LOG_SQRT_2PI
 
 
 def as_values(z: npt.ArrayLike) -> FloatArray:

@@ -57,6 +57,10 @@ class DaskData(Matrix):
         in_two_dimensions(X.shape, "the Dask array")
         return cls(X, None if names is None else np.array(names, dtype=object))
 
+    @property
+    def values(self) -> None:
+        return None
+
     @cached_property
     def runner(self) -> Runner:
         """The scheduler, which stays the same from here on."""

@@ -17,6 +17,7 @@ import numpy as np
 from dask.delayed import Delayed, delayed
 from scipy import sparse
 
+from ebda.data.structure import check_structure
 from ebda.sizes import sizes
 from ebda.typing import IntArray
 
@@ -151,6 +152,7 @@ def as_values(block: Any) -> Any:
     if hasattr(block, "to_scipy_sparse"):  # of the package "sparse"
         block = block.to_scipy_sparse()
     if sparse.issparse(block):
+        check_structure(block)
         return block if block.format in ("csr", "csc") else block.tocsr()
     if np.ma.is_masked(block):
         return np.ma.filled(block.astype(np.float64), np.nan)

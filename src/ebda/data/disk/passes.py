@@ -74,6 +74,10 @@ class BlockedData:
     def names(self) -> npt.NDArray[Any] | None:
         return self.source.names
 
+    @property
+    def values(self) -> None:
+        return None
+
     def summarise(
         self, labels: Labels, keep: bool
     ) -> tuple[ClassMoments, Samples | None]:
