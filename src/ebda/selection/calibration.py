@@ -12,9 +12,13 @@ others (Copas 1988), and the class probabilities would then move the boundary to
 
 They do so in any case where the log-odds are steeper about the boundary than the one
 slope for all scores has it, as held-out scores of real data mostly are. So the midpoint
-m moves against them, by ``a m = (1 - c) log prior``, where c, between 0 and 1, is the
-part of the shift by the class probabilities that the held-out samples confirm. It
-belongs to the scores: one that says nothing, a = 0, leaves the class probabilities.
+m moves against them. In units of the standard deviation of the scores it is
+
+    m = (1 - c) log prior / (1 + a),
+
+where c, between 0 and 1, is the part of the shift by the class probabilities that the
+held-out samples confirm. It belongs to the scores, ``a (s - m)``: a score that says
+nothing, a = 0, leaves the class probabilities.
 
 With few held-out samples all three are uncertain. Probabilities are averaged over the
 posterior of slope and noise, under Jeffreys priors (that of the slope is Firth's
@@ -182,7 +186,7 @@ def calibrate(
     posterior = softmax(joint)
     density = posterior.sum(axis=(0, 2))
     middle = np.exp(density @ np.log(_SLOPES))
-    confirmed = float(posterior.sum(axis=(1, 2)) @ parts)
+    moved = float(np.sum(posterior.sum(axis=2) * [_moved(part) for part in parts]))
     kept = density > _NEGLIGIBLE
     share = density[kept] / density[kept].sum()
     noise = softmax(logsumexp(joint[:, kept], axis=0), axis=1) @ _NOISE
@@ -192,7 +196,7 @@ def calibrate(
         float(share @ noise),
         np.exp(log_prior),
     )
-    return float(middle / unit), (1 - confirmed) * odds, calibration
+    return float(middle / unit), moved * odds, calibration
 
 
 def log_evidence(
@@ -253,6 +257,12 @@ def _centred(scores: FloatArray, weight: FloatArray) -> tuple[FloatArray, float]
     return centred, float(np.sqrt(np.average((centred**2).sum(axis=1), weights=weight)))
 
 
+def _moved(part: float) -> FloatArray:
+    """``a m`` over the log prior, for each slope a."""
+    moved: FloatArray = (1 - part) * _SLOPES / (1 + _SLOPES)
+    return moved
+
+
 def _log_posterior(
     scores: FloatArray,
     codes: IntArray,
@@ -264,7 +274,8 @@ def _log_posterior(
 
     `part` is c, the part of the shift by the class probabilities.
     """
-    likelihood, information = _log_likelihood(scores, codes, weight, log_prior, part)
+    shift = 1 - _moved(part)
+    likelihood, information = _log_likelihood(scores, codes, weight, log_prior, shift)
     # Jeffreys' prior is of the slope; of its logarithm it is the slope times that.
     prior = 0.5 * np.log(np.maximum(information, 1e-300)) + np.log(_SLOPES)
     return likelihood + prior[:, None]
@@ -275,19 +286,22 @@ def _log_likelihood(
     codes: IntArray,
     weight: FloatArray,
     log_prior: FloatArray,
-    part: float = 1.0,
+    shift: FloatArray | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     """Of slope and noise on the grid of both, and the information on each slope.
 
     `weight` may have several columns; then so have the results, in the last axis.
+    `shift` is what each slope leaves of the shift by the class probabilities.
     """
     n, k = scores.shape
     row, share = np.arange(n), np.exp(log_prior)[codes]
     at_once = max(1, _BLOCK // max(n * k, 1))
     fits, information = [], []
     for start in range(0, len(_SLOPES), at_once):
-        slope = _SLOPES[start : start + at_once]
-        p = softmax(slope[:, None, None] * scores + part * log_prior, axis=2)
+        some = slice(start, start + at_once)
+        logits = _SLOPES[some, None, None] * scores
+        logits += log_prior if shift is None else shift[some, None, None] * log_prior
+        p = softmax(logits, axis=2)
         mean = np.einsum("anc,nc->an", p, scores)
         square = np.einsum("anc,nc->an", p, scores**2)
         information.append((square - mean**2) @ weight)
