@@ -240,8 +240,9 @@ def log_evidence(
         alone: FloatArray = log_prior[codes] @ columns
         return alone
     likelihood, _ = _log_likelihood(centred / unit, codes, columns, log_prior)
-    total: FloatArray = logsumexp(likelihood, axis=(0, 1))
-    return total - np.log(len(_SLOPES) * len(_NOISE))
+    nodes = len(_SLOPES) * len(_NOISE)
+    total: FloatArray = logsumexp(likelihood, axis=(0, 1)) - np.log(nodes)
+    return total
 
 
 def _for_each_class(scores: FloatArray) -> FloatArray:
@@ -253,7 +254,7 @@ def _for_each_class(scores: FloatArray) -> FloatArray:
 
 def _centred(scores: FloatArray, weight: FloatArray) -> tuple[FloatArray, float]:
     """Scores less their mean, and the root of the mean square length of a row."""
-    centred = scores - np.average(scores, axis=0, weights=weight)
+    centred: FloatArray = scores - np.average(scores, axis=0, weights=weight)
     return centred, float(np.sqrt(np.average((centred**2).sum(axis=1), weights=weight)))
 
 
