@@ -82,7 +82,7 @@ class Factors(Covariance):
             kept = np.maximum(0.0, 1 - k / np.einsum("ck,ck->c", g, g))
         # d(kept g) / dg has the trace k kept + 2 k / |g|^2, where any is kept.
         common_df = kept * k + np.where(kept > 0, 2 * (1 - kept), 0.0)
-        leverage = np.einsum("jk,kl,jl->j", L, inner, weighted)
+        leverage = np.einsum("jk,jk->j", L @ inner, weighted)
         return Decorrelated(rest, g * kept[:, None], 1 - leverage, common_df)
 
     @no_fork()
@@ -160,4 +160,6 @@ FACTOR = CovarianceEstimator(
     "common factors taken out",
     factor,
     needs_samples=True,
+    compared=("mean", "sparse", "top1000"),
+    beside_others=("top1000",),
 )

@@ -271,12 +271,11 @@ class EBClassifier(MomentClassifier):
         if not self._compares(recipe):
             reason = "One rule, not calibrated: calibrate=False."
             return without_folds(names, names[0], reason)
-        rules = [recipe.rule(name, effects, part.moments) for name in names]
         return select(
             recipe,
             part,
             effects,
-            np.array([rule.score_sd for rule in rules]),
+            np.array([recipe.score_sd(name, effects) for name in names]),
             self.class_prior_,
             VARIANCES[self.variance].min_samples,
             0 if state is None else check_random_state(state).randint(2**31 - 1),

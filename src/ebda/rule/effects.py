@@ -7,6 +7,7 @@ Every shrinkage of the same effects is then a rule.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
@@ -39,20 +40,28 @@ class Effects:
         The contrasts without it.
     null : Null
         Distribution of the values of features without a difference.
-    prior_estimator : PriorEstimator
-        Fitted to the values in units of the null.
+    prior : PriorEstimator
+        Unfitted. It is fitted when a posterior is asked for: some shrinkages need none.
     """
 
     contrasts: Contrasts
     covariance: Covariance
     values: Decorrelated
     null: Null
-    prior_estimator: PriorEstimator
+    prior: PriorEstimator
 
     @cached_property
     def z(self) -> FloatArray:
         """The values in units of the null, which prior and posterior are for."""
         return self.null.standardise(self.values.z)
+
+    @cached_property
+    def prior_estimator(self) -> PriorEstimator:
+        """The prior, fitted to the values of features that are not constant."""
+        z = self.z
+        return self.prior.fit(
+            z[:, ~self.contrasts.constant] if self.contrasts.any_constant else z
+        )
 
     @cached_property
     def posterior(self) -> Posterior:
@@ -63,6 +72,10 @@ class Effects:
         """The posterior of such values."""
         return self.prior_estimator.prior_.posterior(z)
 
+    def _posterior_for(self, shrinkage: Shrinkage) -> Posterior:
+        """The posterior, or nothing for a shrinkage that does not look at it."""
+        return self.posterior if shrinkage.needs_prior else cast(Posterior, None)
+
     def slope(self, shrinkage: Shrinkage, kappa: float) -> FloatArray:
         """Derivative of the estimate by z.
 
@@ -70,7 +83,9 @@ class Effects:
         """
         if shrinkage.slope is not None:
             return np.where(
-                self.contrasts.constant, 0.0, shrinkage.slope(self.z, self.posterior)
+                self.contrasts.constant,
+                0.0,
+                shrinkage.slope(self.z, self._posterior_for(shrinkage)),
             )
         shifted = np.stack([self.z + _STEP, self.z - _STEP])
         posterior = self.posterior_of(shifted)
@@ -95,7 +110,7 @@ class Effects:
         variance : ndarray of shape (n_contrasts,)
             Variance of each score within a class, as the covariance has it.
         """
-        e = shrinkage.estimate(self.z, self.posterior, kappa)
+        e = shrinkage.estimate(self.z, self._posterior_for(shrinkage), kappa)
         if not self.null.is_standard:
             e = e * self.null.scale
         if self.contrasts.any_constant:
@@ -141,26 +156,3 @@ def is_balanced(contrasts: Contrasts, counts: FloatArray) -> bool:
     """Whether the midpoints need no correction: two classes of one size."""
     weight = (contrasts.positive**2 - contrasts.negative**2) / counts
     return bool(np.allclose(weight.sum(axis=1), 0.0, atol=1e-15))
-
-
-def fit_effects(
-    contrasts: Contrasts,
-    covariance: Covariance,
-    values: Decorrelated,
-    null: Null,
-    prior: PriorEstimator,
-) -> Effects:
-    """Fit the prior to the contrasts under a covariance.
-
-    Parameters
-    ----------
-    contrasts, covariance, values, null
-        What the earlier steps returned.
-    prior : PriorEstimator
-        Unfitted; it is fitted here.
-    """
-    z = values.z
-    if contrasts.any_constant:
-        z = z[:, ~contrasts.constant]
-    fitted = prior.fit(null.standardise(z))
-    return Effects(contrasts, covariance, values, null, fitted)

@@ -123,8 +123,12 @@ def rule_of_weights(
         bias = midpoint_bias(contrasts, moments.counts)
         correction = divergence * bias[:, None]
         intercept += correction.sum(axis=1)
-    sd = np.sqrt(max(float(variance.sum()), 0.0)) or 1.0
-    return LinearRule(coef, intercept, sd, correction)
+    return LinearRule(coef, intercept, root_of_sum(variance), correction)
+
+
+def root_of_sum(variance: FloatArray) -> float:
+    """Standard deviation over all contrasts, and 1 where nothing varies."""
+    return float(np.sqrt(max(float(variance.sum()), 0.0))) or 1.0
 
 
 def midpoint_bias(contrasts: Contrasts, counts: FloatArray) -> FloatArray:

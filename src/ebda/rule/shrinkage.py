@@ -28,6 +28,8 @@ class Shrinkage(Entry):
     slope : callable, optional
         Derivative of the estimate by z, from z and its posterior. None where it has
         jumps.
+    needs_prior : bool
+        Whether it looks at the posterior.
     n_largest : int, optional
         How many features keep an estimate, if that is fixed. Then the estimate of one
         feature depends on the others.
@@ -37,6 +39,7 @@ class Shrinkage(Entry):
 
     estimate: Callable[[FloatArray, Posterior, float], FloatArray]
     slope: Callable[[FloatArray, Posterior], FloatArray] | None = None
+    needs_prior: bool = True
     n_largest: int | None = None
     head_start: float = 0.0
 
@@ -123,7 +126,7 @@ def largest(n: int) -> Shrinkage:
         return (np.abs(z) > threshold(z, n)).astype(np.float64)
 
     line = f"the {n} largest z, less the largest of the others"
-    return Shrinkage(f"top{n}", line, estimate, slope, n_largest=n)
+    return Shrinkage(f"top{n}", line, estimate, slope, needs_prior=False, n_largest=n)
 
 
 # Posterior means are the best where the prior holds, and others must show that it does
@@ -135,7 +138,7 @@ SHRINKAGES: Registry[Shrinkage] = Registry(
         "sparse", "posterior mean, or zero where no difference is more probable", sparse
     ),
     Shrinkage("hard", "z itself, or zero where no difference is more probable", hard),
-    Shrinkage("none", "z itself, not shrunken", none, _one),
+    Shrinkage("none", "z itself, not shrunken", none, _one, needs_prior=False),
     largest(10),
     largest(100),
     largest(1000),

@@ -17,8 +17,8 @@ from ebda.moments import VARIANCES, ClassMoments, Contrasts, class_contrasts
 from ebda.moments.contrasts import choose_features, choose_runs
 from ebda.priors import PriorEstimator
 from ebda.priors.null import Null, empirical_null
-from ebda.rule.effects import Effects, fit_effects
-from ebda.rule.linear_rule import LinearRule
+from ebda.rule.effects import Effects
+from ebda.rule.linear_rule import LinearRule, root_of_sum
 from ebda.rule.shrinkage import SHRINKAGES, Shrinkage
 from ebda.sizes import sizes
 from ebda.typing import IntArray
@@ -136,8 +136,8 @@ class Recipe:
         values, null = covariance.decorrelate(contrasts.z), None
         if COVARIANCES[name].adjusts_null:
             null = empirical_null(values.z[:, ~contrasts.constant])
-        prior = self.make_prior()
-        return fit_effects(contrasts, covariance, values, null or Null(), prior)
+        null = null or Null()
+        return Effects(contrasts, covariance, values, null, self.make_prior())
 
     def found(self, effects: dict[str, Effects]) -> Recipe:
         """The candidates that are different, once the covariances are estimated.
@@ -163,6 +163,11 @@ class Recipe:
         known = effects[name[0] if name[0] in effects else _INDEPENDENT]
         how = self.shrinkage(name)
         return known.rule(moments, equal, how, self.kappa, self.unbiased)
+
+    def score_sd(self, name: Name, effects: dict[str, Effects]) -> float:
+        """Standard deviation of a candidate's scores, as its own model has it."""
+        _, variance = effects[name[0]].weights(self.shrinkage(name), self.kappa)
+        return root_of_sum(variance)
 
 
 def candidates(covariance: str, shrinkage: str) -> list[Name]:

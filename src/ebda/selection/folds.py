@@ -116,6 +116,11 @@ def held_out_scores(
     assert samples is not None
     numbers = [f for f in np.unique(folds) if f >= 0]
     n_contrasts, p = data.contrasts.z.shape
+    for name in recipe.names:
+        if recipe.shrinkage(name).needs_prior:
+            _ = effects[
+                name[0]
+            ].prior_estimator  # fitted once, before there are threads
     # Not by the number of jobs: sums differ in the last digit with their shapes.
     at_once = max(1, sizes.stacked_values // (n_contrasts * p))
     groups = [numbers[k : k + at_once] for k in range(0, len(numbers), at_once)]
@@ -154,9 +159,7 @@ def _score_folds(
         stacked = StackedCovariance([estimate(fold) for fold in stack.folds])
         values = stacked.decorrelate(contrasts.z)
         null = whole.null.repeated(len(test))
-        e = StackedEffects(
-            contrasts, stacked, values, null, whole.prior_estimator, len(test)
-        )
+        e = StackedEffects(contrasts, stacked, values, null, whole.prior, len(test))
         for name in recipe.names:
             if name[0] != covariance:
                 continue

@@ -205,10 +205,9 @@ class StackedEffects(Effects):
 
     Parameters
     ----------
-    contrasts, covariance, values, null
-        One fold's rows after another's.
-    prior_estimator : PriorEstimator
-        Fitted to all samples; those of the folds start at its estimate.
+    contrasts, covariance, values, null, prior
+        One fold's rows after another's. The prior is fitted to all samples, and those
+        of the folds start at its estimate.
     n_folds : int
         Number of folds.
     """
@@ -224,7 +223,7 @@ class StackedEffects(Effects):
             else self.z
         )
         parts = np.split(z, self.n_folds)
-        return [refit(self.prior_estimator, part).prior_ for part in parts]
+        return [refit(self.prior, part).prior_ for part in parts]
 
     def posterior_of(self, z: FloatArray) -> Posterior:
         return StackedPosterior(self, z)
