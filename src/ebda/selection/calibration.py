@@ -21,10 +21,13 @@ held-out samples confirm. It belongs to the scores, ``a (s - m)``: a score that 
 nothing, a = 0, leaves the class probabilities.
 
 With few held-out samples all three are uncertain. Probabilities are averaged over the
-posterior of slope and noise, under Jeffreys priors (that of the slope is Firth's
-penalty, which keeps it finite where the classes are separated; that of the noise, which
-is a half at most, is Beta(1/2, 1/2) on this range). Of c, uniform in advance, the
-posterior mean is used: to average over it changes nothing that can be measured.
+posterior of slope and noise. In advance every order of magnitude of the slope is as
+probable, between one that tells next to nothing and one that tells the classes apart
+within a fifth of a standard deviation; so scores that separate the held-out samples by
+chance are believed less than under a prior that is uniform in the slope itself. The
+prior of the noise, which is a half at most, is Beta(1/2, 1/2) on this range. Of c,
+uniform in advance, the posterior mean is used: to average over it changes nothing that
+can be measured.
 """
 
 from __future__ import annotations
@@ -180,9 +183,8 @@ def calibrate(
 
     # Even classes do not shift anything.
     parts = _PARTS if np.ptp(log_prior) > 0 else _PARTS[-1:]
-    joint = np.stack(
-        [_log_posterior(full, codes, weight, log_prior, part) for part in parts]
-    )
+    known = full, codes, weight, log_prior
+    joint = np.stack([_log_likelihood(*known, 1 - _moved(part)) for part in parts])
     posterior = softmax(joint)
     density = posterior.sum(axis=(0, 2))
     middle = np.exp(density @ np.log(_SLOPES))
@@ -239,7 +241,7 @@ def log_evidence(
     if not unit > 0:
         alone: FloatArray = log_prior[codes] @ columns
         return alone
-    likelihood, _ = _log_likelihood(centred / unit, codes, columns, log_prior)
+    likelihood = _log_likelihood(centred / unit, codes, columns, log_prior)
     nodes = len(_SLOPES) * len(_NOISE)
     total: FloatArray = logsumexp(likelihood, axis=(0, 1)) - np.log(nodes)
     return total
@@ -264,50 +266,27 @@ def _moved(part: float) -> FloatArray:
     return moved
 
 
-def _log_posterior(
-    scores: FloatArray,
-    codes: IntArray,
-    weight: FloatArray,
-    log_prior: FloatArray,
-    part: float,
-) -> FloatArray:
-    """Log density of log slope and noise, on the grid of both, up to a constant.
-
-    `part` is c, the part of the shift by the class probabilities.
-    """
-    shift = 1 - _moved(part)
-    likelihood, information = _log_likelihood(scores, codes, weight, log_prior, shift)
-    # Jeffreys' prior is of the slope; of its logarithm it is the slope times that.
-    prior = 0.5 * np.log(np.maximum(information, 1e-300)) + np.log(_SLOPES)
-    return likelihood + prior[:, None]
-
-
 def _log_likelihood(
     scores: FloatArray,
     codes: IntArray,
     weight: FloatArray,
     log_prior: FloatArray,
     shift: FloatArray | None = None,
-) -> tuple[FloatArray, FloatArray]:
-    """Of slope and noise on the grid of both, and the information on each slope.
+) -> FloatArray:
+    """Of slope and noise, on the grid of both.
 
-    `weight` may have several columns; then so have the results, in the last axis.
+    `weight` may have several columns; then so has the result, in the last axis.
     `shift` is what each slope leaves of the shift by the class probabilities.
     """
     n, k = scores.shape
     row, share = np.arange(n), np.exp(log_prior)[codes]
     at_once = max(1, _BLOCK // max(n * k, 1))
-    fits, information = [], []
+    parts = []
     for start in range(0, len(_SLOPES), at_once):
         some = slice(start, start + at_once)
         logits = _SLOPES[some, None, None] * scores
         logits += log_prior if shift is None else shift[some, None, None] * log_prior
-        p = softmax(logits, axis=2)
-        mean = np.einsum("anc,nc->an", p, scores)
-        square = np.einsum("anc,nc->an", p, scores**2)
-        information.append((square - mean**2) @ weight)
-        own = p[:, row, codes]
-        fits.append(
-            np.stack([np.log(own + e * (share - own)) @ weight for e in _NOISE], axis=1)
-        )
-    return np.concatenate(fits), np.concatenate(information)
+        own = softmax(logits, axis=2)[:, row, codes]
+        likelihoods = [np.log(own + e * (share - own)) @ weight for e in _NOISE]
+        parts.append(np.stack(likelihoods, axis=1))
+    return np.concatenate(parts)
