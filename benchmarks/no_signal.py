@@ -131,7 +131,9 @@ def main() -> None:
         kept = [r for r in real_data.read(path) if r["method"] not in options.methods]
         real_data.rewrite(path, kept)
     permuted = [
-        f"{name}{real_data.PERMUTED}{k}" for name in PERMUTED for k in range(PERMUTATIONS)
+        f"{name}{real_data.PERMUTED}{k}"
+        for name in PERMUTED
+        for k in range(PERMUTATIONS)
     ]
     for sets, repeats in ((permuted, 1), ([WITHOUT_SIGNAL], REPEATS)):
         run = real_data.carry_out(path, sets, options.methods, repeats, options.jobs)
