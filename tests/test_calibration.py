@@ -1,6 +1,8 @@
-"""From scores to probabilities: the posterior of slope and noise, and its average."""
+"""From scores to probabilities: slope, noise and midpoint, and the evidence."""
 
 from __future__ import annotations
+
+from itertools import product
 
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 
 from ebda.estimators.linear_classifier import label_of
 from ebda.rule.linear_rule import log_odds
-from ebda.selection.calibration import Calibration, calibrate
+from ebda.selection.calibration import Calibration, calibrate, log_evidence
 
 EVEN = np.log([0.5, 0.5])
 
@@ -200,3 +202,196 @@ def test_without_calibration_decisions_are_log_odds() -> None:
     decision = np.array([[-1e5], [-2.0], [0.0], [0.3], [1e5]])
     log_p = Calibration.none().log_probabilities(decision)
     np.testing.assert_allclose(log_p[:, 1] - log_p[:, 0], decision[:, 0], rtol=1e-14)
+
+
+# The midpoint
+
+
+def moved_by_hand(s: np.ndarray, codes: np.ndarray, prior: np.ndarray) -> float:
+    """E (1 - c) a / (1 + a) of two classes, by sums over a grid of one's own.
+
+    Scores have unit standard deviation, and the grid of slopes the ends of the other.
+    """
+    a = np.exp(np.linspace(-4.0, 3.5, 601))[:, None, None]
+    u = (np.arange(200) + 0.5) / 200
+    e = (np.sin(np.pi * u / 2) ** 2 / 2)[:, None]
+    own_prior, odds = prior[codes], np.log(prior[1] / prior[0])
+    total = moved = 0.0
+    for c in (0.0, 0.5, 1.0):
+        m = (1 - c) * odds / (1 + a)
+        p = expit(a * (s - m) + odds)
+        information = (p * (1 - p) * s**2).sum(axis=2)
+        own = np.where(codes == 1, p, 1 - p)
+        likelihood = np.exp(np.log((1 - e) * own + e * own_prior).sum(axis=2) + 20)
+        # Jeffreys' prior is of the slope, and the grid of its logarithm.
+        density = likelihood * np.sqrt(information) * a[:, 0]
+        total += density.sum()
+        moved += (density * (1 - c) * a[:, 0] / (1 + a[:, 0])).sum()
+    return moved / total
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_the_midpoint_is_what_the_formula_says(seed: int) -> None:
+    scores, codes, log_prior = drawn(30, 2, seed)
+    prior = np.exp(log_prior)
+    _, midpoint, _ = calibrate(scores, codes, np.ones(30), log_prior)
+    s = scores[:, 0] / scores.std()
+    odds = log_odds(prior)
+    want = moved_by_hand(s, codes, prior) * odds
+    np.testing.assert_allclose(midpoint, want, rtol=0.01)
+    share = midpoint / odds
+    assert share > 0
+    assert share < 1
+
+
+@pytest.mark.parametrize("K", [2, 3, 5])
+def test_the_midpoint_has_no_unit_and_moves_along_the_log_prior(K: int) -> None:
+    scores, codes, log_prior = drawn(60, K, seed=1)
+    known = codes, np.ones(60), log_prior
+    _, midpoint, _ = calibrate(scores, *known)
+    odds = log_odds(np.exp(log_prior))
+    share = midpoint / odds
+    np.testing.assert_allclose(share, share[0])
+    assert 0 < share[0] < 1
+    _, other, _ = calibrate(1e6 * scores, *known)
+    np.testing.assert_allclose(other, midpoint, rtol=1e-9)
+    even = np.full(K, -np.log(K))
+    _, nowhere, _ = calibrate(scores, codes, np.ones(60), even)
+    np.testing.assert_allclose(nowhere, 0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize(("c", "within"), [(1.0, (0.0, 0.1)), (0.0, (0.4, 1.0))])
+def test_the_midpoint_is_where_the_samples_have_it(
+    c: float, within: tuple[float, float]
+) -> None:
+    """Drawn with the whole shift by the class probabilities, and with what is least."""
+    rng = np.random.default_rng(0)
+    log_prior = np.log([0.1, 0.9])
+    odds, a = float(log_prior[1] - log_prior[0]), 2.0
+    s = rng.normal(size=5000)
+    s /= s.std()
+    p = expit(a * (s - (1 - c) * odds / (1 + a)) + odds)
+    codes = (rng.uniform(size=5000) < p).astype(int)
+    slope, midpoint, _ = calibrate(s[:, None], codes, np.ones(5000), log_prior)
+    assert slope == pytest.approx(2.0, rel=0.15)
+    assert within[0] <= midpoint[0] / odds <= within[1]
+    if c == 0:
+        assert midpoint[0] == pytest.approx(a * odds / (1 + a), rel=0.1)
+
+
+@pytest.mark.parametrize("K", [2, 3])
+def test_scores_that_say_nothing_leave_the_class_probabilities(K: int) -> None:
+    rng = np.random.default_rng(K)
+    prior = np.array([0.1, 0.9]) if K == 2 else np.array([0.1, 0.3, 0.6])
+    codes = rng.choice(K, p=prior, size=3000)
+    scores = rng.normal(size=(3000, 1 if K == 2 else K))
+    slope, midpoint, calibration = calibrate(
+        scores, codes, np.ones(3000), np.log(prior)
+    )
+    odds = log_odds(prior)
+    assert (np.abs(midpoint) < 0.1 * np.abs(odds)).all()
+    decision = slope * scores[:50] - midpoint + odds
+    p = np.exp(calibration.log_probabilities(decision))
+    np.testing.assert_allclose(p, np.tile(prior, (50, 1)), atol=0.06)
+    assert (p.argmax(axis=1) == K - 1).all()
+
+
+# The evidence
+
+
+def evidence(
+    scores: np.ndarray,
+    codes: np.ndarray,
+    log_prior: np.ndarray,
+    weight: np.ndarray | None = None,
+) -> float:
+    weight = np.ones(len(codes)) if weight is None else weight
+    fold = np.zeros(len(codes), dtype=np.intp)
+    return float(log_evidence(scores, codes, weight, log_prior, fold)[0])
+
+
+@pytest.mark.parametrize("K", [2, 3])
+def test_the_evidence_is_an_integral(K: int) -> None:
+    """Against an adaptive double integral, with weights and unequal classes."""
+    scores, codes, log_prior = drawn(25, K, seed=K)
+    weight = np.random.default_rng(0).integers(1, 3, 25).astype(float)
+    full = np.hstack([np.zeros_like(scores), scores]) if K == 2 else scores
+    full = full - np.average(full, axis=0, weights=weight)
+    full /= np.sqrt(np.average((full**2).sum(axis=1), weights=weight))
+    prior = np.exp(log_prior)
+
+    def likelihood(log_a: float, u: float) -> float:
+        e = np.sin(np.pi * u / 2) ** 2 / 2
+        p = softmax(np.exp(log_a) * full + log_prior, axis=1)
+        own = ((1 - e) * p + e * prior)[np.arange(25), codes]
+        return float(np.exp(weight @ np.log(own) + 20))
+
+    total = dblquad(likelihood, 0.0, 1.0, -4.0, 3.5, epsabs=0.0, epsrel=1e-5)[0]
+    want = np.log(total / 7.5) - 20
+    got = evidence(scores, codes, log_prior, weight)
+    assert got == pytest.approx(want, abs=0.05)  # the grid has its ends in full
+
+
+@pytest.mark.parametrize("K", [2, 3])
+def test_the_evidence_of_all_labels_adds_up_to_one(K: int) -> None:
+    scores, _, log_prior = drawn(6, K, seed=5)
+    labels = product(range(K), repeat=6)
+    total = sum(np.exp(evidence(scores, np.array(y), log_prior)) for y in labels)
+    assert total == pytest.approx(1.0, rel=1e-10)
+
+
+def test_equal_scores_are_evidence_for_the_class_shares_alone() -> None:
+    _, codes, log_prior = drawn(40, 3, seed=2)
+    equal = np.full((40, 3), 5.0)
+    want = log_prior[codes].sum()
+    assert evidence(equal, codes, log_prior) == pytest.approx(want, rel=1e-12)
+
+
+@pytest.mark.parametrize("K", [2, 4])
+def test_the_evidence_has_no_unit_no_cut_and_no_order(K: int) -> None:
+    scores, codes, log_prior = drawn(40, K, seed=2)
+    want = evidence(scores, codes, log_prior)
+    shift = np.arange(scores.shape[1]) + 3.0
+    moved = evidence(1e5 * scores + shift, codes, log_prior)
+    assert moved == pytest.approx(want, rel=1e-9)
+    order = np.random.default_rng(0).permutation(40)
+    assert evidence(scores[order], codes[order], log_prior) == pytest.approx(want)
+    other = -scores if K == 2 else scores[:, ::-1]
+    assert evidence(other, K - 1 - codes, log_prior[::-1]) == pytest.approx(want)
+
+
+@pytest.mark.parametrize("K", [2, 3])
+def test_the_evidence_counts_a_weight_as_so_many_samples(K: int) -> None:
+    scores, codes, log_prior = drawn(40, K, seed=3)
+    weight = np.random.default_rng(0).integers(0, 4, 40)
+    rows = np.repeat(np.arange(40), weight)
+    got = evidence(scores, codes, log_prior, weight.astype(float))
+    want = evidence(scores[rows], codes[rows], log_prior)
+    assert got == pytest.approx(want, rel=1e-10)
+
+
+@pytest.mark.parametrize("K", [2, 3])
+def test_the_evidence_without_a_fold_is_the_sum_over_its_labels(K: int) -> None:
+    """What remains of a probability if some of its labels are not looked at."""
+    scores, codes, log_prior = drawn(12, K, seed=4)
+    fold = np.arange(12) % 4
+    got = log_evidence(scores, codes, np.ones(12), log_prior, fold)
+    assert got.shape == (5,)
+    assert got[0] == pytest.approx(evidence(scores, codes, log_prior))
+    for f in range(4):
+        total = 0.0
+        for labels in product(range(K), repeat=3):
+            other = codes.copy()
+            other[fold == f] = labels
+            total += np.exp(evidence(scores, other, log_prior))
+        assert got[1 + f] == pytest.approx(np.log(total), rel=1e-9)
+
+
+def test_the_evidence_tells_better_scores() -> None:
+    """Ten times out of ten, with 60 samples and half of the noise."""
+    for seed in range(10):
+        scores, codes, log_prior = drawn(60, 2, seed, slope=1.0)
+        noise = 3 * np.random.default_rng(100 + seed).normal(size=(60, 1))
+        good = evidence(scores, codes, log_prior)
+        assert good > evidence(scores + noise, codes, log_prior)
+        assert good > log_prior[codes].sum() > evidence(-scores, codes, log_prior)

@@ -224,6 +224,33 @@ def test_a_single_rule_is_calibrated_on_a_part(
     np.testing.assert_allclose(got.coef_, slope * want.coef_, rtol=1e-10)
 
 
+def test_the_largest_differences_of_a_part_are_fewer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A fifth of the features has a fifth of them; the rule has all. Folds need no
+    prior for it."""
+    fitted_to: list[int] = []
+    monkeypatch.setattr(Counting, "fitted_to", fitted_to)
+    kept: list[int | None] = []
+    select = ebda.estimators.classifier.select
+
+    def noting(recipe: Recipe, *rest: Any) -> Any:
+        kept.extend(recipe.shrinkage(name).n_largest for name in recipe.names)
+        return select(recipe, *rest)
+
+    monkeypatch.setattr(ebda.estimators.classifier, "select", noting)
+    X, y = data()
+    rule = EBClassifier(prior=Counting(), covariance="diagonal", shrinkage="top100")
+    want = clone(rule).set_params(calibrate=False).fit(X, y)
+    with override(least_compared=PART, most_compared=PART):
+        got = clone(rule).fit(X, y)
+    assert fitted_to == [1500, PART, 1500]
+    assert kept == [PART * 100 // 1500]
+    assert got.selected_.sum() == want.selected_.sum() == 100
+    slope = (got.coef_ @ want.coef_[0]) / (want.coef_[0] @ want.coef_[0])
+    np.testing.assert_allclose(got.coef_, slope * want.coef_, rtol=1e-10)
+
+
 def in_order() -> Any:
     """Each feature strongly correlated with the next."""
     rng = np.random.default_rng(3)

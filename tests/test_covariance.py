@@ -353,3 +353,5 @@ def test_the_facts_of_the_entries() -> None:
     assert set(named("is_usual")) <= set(named("in_auto"))
     for entry in COVARIANCES.values():
         assert set(entry.compared) <= set(SHRINKAGES)
+        if entry.beside_others is not None:
+            assert set(entry.beside_others) < set(entry.compared)

@@ -208,13 +208,17 @@ def test_the_correction_is_the_expectation_of_the_noise(sizes: list[int]) -> Non
         # Thresholds keep fewer features, and so less noise that could be biased.
         ({"covariance": "diagonal", "shrinkage": "sparse"}, 0.75),
         ({"covariance": "diagonal", "shrinkage": "hard"}, 0.75),
-        ({}, 0.4),
+        # Held-out samples move a midpoint too, and calibrate what is compared: so these
+        # rules keep theirs.
+        ({}, 0.85),
     ],
 )
 def test_unequal_classes_err_equally(
     parameters: dict[str, str], at_most: float
 ) -> None:
     errors = {}
+    if parameters:
+        parameters = parameters | {"calibrate": False}
     for rule in (PaperRule, EBClassifier):
         found = []
         for seed in range(4):

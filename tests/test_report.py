@@ -41,7 +41,7 @@ from ebda.report.structure import (
     two_groups,
 )
 from ebda.report.words import line_of, percent
-from ebda.rule.shrinkage import SHRINKAGES, Shrinkage
+from ebda.rule.shrinkage import SHRINKAGES, Shrinkage, pointwise
 
 HOSTILE = [
     "</script><script>alert(1)</script>",
@@ -153,7 +153,8 @@ def test_curves_are_the_shrinkages_of_the_prior(two: Any) -> None:
     assert grid[0] < model.ranking_.z.min()
     assert grid[-1] > model.ranking_.z.max()
     posterior = model.prior_.posterior(grid)
-    assert set(curves) == {"grid", *SHRINKAGES}
+    assert set(curves) == {"grid", *pointwise()}
+    assert set(pointwise()) < set(SHRINKAGES)
     np.testing.assert_allclose(unpacked(curves["mean"]), posterior.mean, atol=1e-4)
     kept = posterior.prob_zero < model.zero_threshold - 0.01
     assert kept.any()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,9 @@ from ebda.covariance import COVARIANCES, CovarianceEstimator, Summary
 from ebda.data import RowSamples
 from ebda.datasets import load_khan, make_factor_classes, make_two_class
 from ebda.moments.classwise import class_moments
-from ebda.priors import DirichletProcess, DiscretePrior
+from ebda.priors import DirichletProcess, DiscretePrior, FixedPrior
 from ebda.rule.linear_rule import LinearRule
+from ebda.selection.calibration import calibrate, log_evidence
 from ebda.selection.candidates import Recipe, candidates, line
 from ebda.selection.folds import N_FOLDS, HeldOut, assign_folds, held_out_scores
 from ebda.selection.weights import (
@@ -28,6 +30,7 @@ from ebda.selection.weights import (
     TOO_FEW,
     Selection,
     combine,
+    crossed_weights,
     select,
     separation,
     weights,
@@ -90,8 +93,21 @@ def held_out(
     own = codes[:, None] == (np.arange(width) if width > 1 else 1)
     scores += np.linspace(1.5, 3.0, n_rules)[:, None, None] * own
     weight = rng.integers(1, 4, len(codes)) if weighted else np.ones(len(codes))
-    order = rng.permutation(len(codes))
-    return HeldOut(scores[:, order], codes[order], weight[order].astype(float))
+    order, fold = rng.permutation(len(codes)), np.arange(len(codes)) % 4
+    return HeldOut(scores[:, order], codes[order], weight[order].astype(float), fold)
+
+
+def some(held: HeldOut, rows: np.ndarray) -> HeldOut:
+    """These samples alone, in this order."""
+    return HeldOut(
+        held.scores[:, rows], held.codes[rows], held.weight[rows], held.fold[rows]
+    )
+
+
+def one_by_weight(held: HeldOut) -> HeldOut:
+    """Samples repeated instead of weighted."""
+    again = some(held, np.repeat(np.arange(len(held.codes)), held.weight.astype(int)))
+    return replace(again, weight=np.ones(len(again.codes)))
 
 
 # Folds
@@ -169,18 +185,16 @@ def test_separation_equals_a_direct_computation(
 
 def test_classes_that_are_not_held_out_take_no_part() -> None:
     held = held_out((10, 7, 8, 5))
-    kept = held.codes != 2
-    d, sd, influence = separation(
-        HeldOut(held.scores[:, kept], held.codes[kept], held.weight[kept])
-    )
+    d, sd, influence = separation(some(held, held.codes != 2))
     assert np.isfinite(d).all()
     assert np.isfinite(influence).all()
     assert (sd > 0).all()
 
 
 def test_separation_of_equal_scores_is_zero() -> None:
+    codes = np.repeat([0, 1], 4)
     d, sd, influence = separation(
-        HeldOut(np.zeros((2, 8, 1)), np.repeat([0, 1], 4), np.ones(8))
+        HeldOut(np.zeros((2, 8, 1)), codes, np.ones(8), np.zeros(8, dtype=np.intp))
     )
     assert (d == 0).all()
     assert (sd == 0).all()
@@ -198,8 +212,7 @@ def test_influence_is_that_of_the_jackknife(
     dropped = np.empty_like(influence)
     for i in range(len(held.codes)):
         rest = np.arange(len(held.codes)) != i
-        without = HeldOut(held.scores[:, rest], held.codes[rest], held.weight[rest])
-        dropped[:, i] = d - separation(without)[0]
+        dropped[:, i] = d - separation(some(held, rest))[0]
     for m in range(2):
         assert np.corrcoef(dropped[m], influence[m])[0, 1] > correlation
     found, direct = influence @ influence.T, dropped @ dropped.T
@@ -208,12 +221,7 @@ def test_influence_is_that_of_the_jackknife(
 
 def test_weights_of_samples_are_frequencies() -> None:
     held = held_out((14, 9), weighted=True)
-    times = held.weight.astype(int)
-    repeated = HeldOut(
-        np.repeat(held.scores, times, axis=1),
-        np.repeat(held.codes, times),
-        np.ones(times.sum()),
-    )
+    repeated = one_by_weight(held)
     d, sd, influence = separation(held)
     d2, sd2, influence2 = separation(repeated)
     np.testing.assert_allclose(d, d2)
@@ -227,7 +235,8 @@ def test_standard_error_is_that_of_repeated_samples() -> None:
     found, stated = [], []
     for _ in range(400):
         scores = rng.normal(size=(1, 100, 1)) + 1.4 * codes[None, :, None]
-        d, _, influence = separation(HeldOut(scores, codes, np.ones(100)))
+        fold = np.zeros(100, dtype=np.intp)
+        d, _, influence = separation(HeldOut(scores, codes, np.ones(100), fold))
         found.append(d[0])
         stated.append(np.sqrt(influence[0] @ influence[0]))
     assert np.mean(stated) == pytest.approx(np.std(found), rel=0.1)
@@ -244,32 +253,154 @@ FOUR = [
 ]
 
 
-def test_weights_fall_off_with_the_distance_to_the_best() -> None:
-    d, error = np.array([1.0, 0.9, 0.7]), np.array([0.1, 0.3, 0.2])
-    w = weights(d, error)
-    assert w.sum() == pytest.approx(1)
-    # In units of the standard error of a difference from the best.
-    np.testing.assert_allclose(np.log(w / w[0]), (d - 1) / (np.sqrt(2) * 0.1))
+def test_weights_are_the_root_of_the_evidence() -> None:
+    """Against the formula, one by one, with numbers that fit into a double."""
+    evidence, start = np.array([-3.0, -1.2, -5.0, -2.0]), np.array([1.0, 0.0, 1.0, 0.3])
+    parts = [
+        np.exp(h) * np.sqrt(np.exp(e)) for e, h in zip(evidence, start, strict=True)
+    ]
+    want = [part / sum(parts) for part in parts]
+    np.testing.assert_allclose(weights(evidence, start), want, rtol=1e-12)
+
+
+def test_two_units_of_the_evidence_are_odds_of_e() -> None:
+    w = weights(np.array([-30.0, -32.0]), np.zeros(2))
+    assert w[0] / w[1] == pytest.approx(np.e)
 
 
 def test_what_the_samples_cannot_tell_apart_counts_the_same() -> None:
-    np.testing.assert_allclose(
-        weights(np.array([1.0, 1.001]), np.full(2, 0.5)), 0.5, atol=1e-3
-    )
+    w = weights(np.array([-30.0, -30.001]), np.zeros(2))
+    np.testing.assert_allclose(w, 0.5, atol=1e-3)
 
 
 def test_what_is_clearly_worse_counts_nothing() -> None:
-    assert weights(np.array([0.2, 1.0]), np.full(2, 0.05)).tolist() == [0.0, 1.0]
+    assert weights(np.array([-60.0, -30.0]), np.zeros(2)).tolist() == [0.0, 1.0]
+    # Nor does a head start save it.
+    assert weights(np.array([-60.0, -30.0]), np.array([1.0, 0.0]))[0] == 0.0
 
 
-@pytest.mark.parametrize("error", [0.0, 0.1])
-def test_ties_share(error: float) -> None:
-    np.testing.assert_allclose(weights(np.ones(4), np.full(4, error)), 0.25)
+@pytest.mark.parametrize("evidence", [0.0, -5.0, -1e5])
+def test_ties_share(evidence: float) -> None:
+    shares = weights(np.full(4, evidence), np.zeros(4))
+    np.testing.assert_allclose(shares, 0.25)
 
 
-def test_the_weights_have_no_unit_but_that_of_the_standard_error() -> None:
-    d, error = np.array([0.5, 0.8, 0.7]), np.array([0.1, 0.2, 0.1])
-    np.testing.assert_allclose(weights(d, error), weights(10 * d, 10 * error))
+def test_equal_evidence_leaves_the_odds_of_the_start() -> None:
+    w = weights(np.full(3, -20.0), np.array([1.0, 0.0, 0.0]))
+    np.testing.assert_allclose(w, np.array([np.e, 1, 1]) / (np.e + 2))
+
+
+def test_the_weights_know_differences_of_the_evidence_alone() -> None:
+    evidence, start = np.array([-10.0, -12.0, -11.0]), np.array([0.0, 1.0, 0.0])
+    want = weights(evidence, start)
+    np.testing.assert_allclose(weights(evidence - 1e3, start), want)
+    np.testing.assert_allclose(weights(evidence, start + 5.0), want)
+    order = np.array([2, 0, 1])
+    np.testing.assert_allclose(weights(evidence[order], start[order]), want[order])
+
+
+def test_one_candidate_has_all_the_weight() -> None:
+    assert weights(np.array([-1e4]), np.array([1.0])).tolist() == [1.0]
+    held = held_out((14, 9), n_rules=1)
+    weight, crossed = crossed_weights(held, np.zeros(1), np.log([0.6, 0.4]))
+    assert weight.tolist() == [1.0]
+    np.testing.assert_array_equal(crossed, np.ones((1, 23)))
+
+
+# Weights without the fold of a sample
+
+SOME_START = np.array([1.0, 0.0, 0.0])
+
+
+def similar(n: tuple[int, ...], weighted: bool = False) -> HeldOut:
+    """Three rules that samples hardly tell apart."""
+    held = held_out(n, 1, weighted=weighted)
+    noise = np.random.default_rng(1).normal(scale=0.7, size=(3, *held.scores.shape[1:]))
+    return replace(held, scores=held.scores + noise)
+
+
+def log_shares(held: HeldOut) -> np.ndarray:
+    counts = np.bincount(held.codes, weights=held.weight)
+    return np.log(counts / counts.sum())
+
+
+@pytest.mark.parametrize("n", [(30, 20), (20, 14, 16)])
+def test_each_sample_has_the_weights_without_its_fold(n: tuple[int, ...]) -> None:
+    held = similar(n, weighted=True)
+    log_prior = log_shares(held)
+    weight, crossed = crossed_weights(held, SOME_START, log_prior)
+    known = (held.codes, held.weight, log_prior, held.fold)
+    evidence = np.array([log_evidence(scores, *known) for scores in held.scores])
+    np.testing.assert_allclose(weight, weights(evidence[:, 0], SOME_START))
+    assert ((weight > 0.01) & (weight < 0.99)).any()
+    for i, f in enumerate(held.fold):
+        want = weights(evidence[:, 1 + f], SOME_START)
+        np.testing.assert_allclose(crossed[:, i], want)
+        assert np.abs(want - weight).max() > 1e-4
+
+
+@pytest.mark.parametrize("n", [(30, 20), (20, 14, 16)])
+def test_a_fold_has_no_say_in_its_own_weights(n: tuple[int, ...]) -> None:
+    held = similar(n)
+    log_prior = log_shares(held)
+    _, want = crossed_weights(held, SOME_START, log_prior)
+    rng = np.random.default_rng(4)
+    for f in range(4):
+        rows = np.flatnonzero(held.fold == f)
+        # Its labels are others, and its scores are dealt out anew.
+        codes, scores = held.codes.copy(), held.scores.copy()
+        codes[rows] = (codes[rows] + 1) % len(n)
+        for candidate in scores:
+            candidate[rows] = candidate[rng.permutation(rows)]
+        changed = replace(held, codes=codes, scores=scores)
+        _, got = crossed_weights(changed, SOME_START, log_prior)
+        np.testing.assert_allclose(got[:, rows], want[:, rows], rtol=1e-9)
+        others = np.flatnonzero(held.fold != f)
+        assert np.abs(got[:, others] - want[:, others]).max() > 1e-3
+
+
+@pytest.mark.parametrize("n", [(30, 20), (20, 14, 16)])
+def test_the_weights_have_no_unit_and_no_order(n: tuple[int, ...]) -> None:
+    held = similar(n, weighted=True)
+    log_prior = log_shares(held)
+    weight, crossed = crossed_weights(held, SOME_START, log_prior)
+
+    def same(other: HeldOut, place: np.ndarray, odds: np.ndarray = log_prior) -> None:
+        got, got_crossed = crossed_weights(other, SOME_START, odds)
+        np.testing.assert_allclose(got, weight, rtol=1e-7)
+        np.testing.assert_allclose(got_crossed, crossed[:, place], rtol=1e-7)
+
+    everywhere = np.arange(sum(n))
+    # Each candidate in a unit of its own, and cut wherever it likes.
+    unit = np.array([1e-6, 1.0, 1e5])[:, None, None]
+    same(replace(held, scores=unit * (held.scores + 3.0)), everywhere)
+    order = np.random.default_rng(0).permutation(sum(n))
+    same(some(held, order), order)
+    # Names of folds and of classes.
+    renamed = np.array([2, 0, 3, 1])
+    same(replace(held, fold=renamed[held.fold]), everywhere)
+    last = len(n) - 1
+    scores = -held.scores if len(n) == 2 else held.scores[:, :, ::-1]
+    other = replace(held, scores=scores, codes=last - held.codes)
+    same(other, everywhere, log_prior[::-1])
+    # Two equal samples are one of weight two.
+    rows = np.repeat(everywhere, held.weight.astype(int))
+    same(one_by_weight(held), rows)
+
+
+def test_constant_scores_are_worth_the_class_shares() -> None:
+    """And what separates no better weighs as much, but for the start."""
+    held = held_out((30, 20), 3)
+    nothing = replace(held, scores=np.full_like(held.scores, 7.0))
+    log_prior = log_shares(held)
+    weight, crossed = crossed_weights(nothing, SOME_START, log_prior)
+    np.testing.assert_allclose(weight, np.array([np.e, 1, 1]) / (np.e + 2))
+    np.testing.assert_allclose(crossed, np.tile(weight[:, None], 50))
+    # One that separates the classes leaves nothing for those that do not.
+    scores = nothing.scores.copy()
+    scores[2, :, 0] = 3.0 * held.codes + held.scores[2, :, 0]
+    better, _ = crossed_weights(replace(held, scores=scores), SOME_START, log_prior)
+    np.testing.assert_allclose(better, [0, 0, 1], atol=1e-2)
 
 
 def test_the_same_rule_by_another_name_is_compared_once() -> None:
@@ -286,10 +417,49 @@ def test_candidates_are_those_of_the_covariances() -> None:
     found = candidates("auto", "auto")
     assert len(set(found)) == len(found) > 1
     for name, entry in COVARIANCES.items():
-        mine = [how for covariance, how in found if covariance == name]
-        assert tuple(mine) == (entry.compared if entry.in_auto else ())
+        mine = tuple(how for covariance, how in found if covariance == name)
+        if not entry.in_auto:
+            assert mine == ()
+        elif entry.beside_others is not None:
+            assert mine == entry.beside_others
+            assert set(mine) <= set(entry.compared)
+        else:
+            assert mine == entry.compared
         assert candidates(name, "auto") == [(name, how) for how in entry.compared]
         assert candidates(name, "sparse") == [(name, "sparse")]
+    tried = [name for name, entry in COVARIANCES.items() if entry.in_auto]
+    assert candidates("auto", "hard") == [(name, "hard") for name in tried]
+
+
+def test_what_is_compared() -> None:
+    compared: dict[str, list[str]] = {}
+    for covariance, how in candidates("auto", "auto"):
+        compared.setdefault(covariance, []).append(how)
+    assert compared == {
+        "diagonal": ["top10", "top100"],
+        "shrunken": ["none", "mean", "top10", "top100", "top1000"],
+        "factor": ["mean", "sparse"],
+        "neighbours": ["mean", "sparse"],
+    }
+    named = [how for _, how in candidates("diagonal", "auto")]
+    assert named == ["mean", "top10", "top100"]
+
+
+@pytest.mark.parametrize(
+    ("p", "left"),
+    [(10, set()), (11, {"top10"}), (100, {"top10"}), (101, {"top10", "top100"})],
+)
+def test_what_would_keep_all_features_is_not_compared(p: int, left: set[str]) -> None:
+    X, y = factor_data(p=p)
+    for covariance in ("auto", "diagonal"):
+        chosen = EBClassifier(covariance=covariance).fit(X, y).selection_
+        tops = {how for _, how in chosen.candidates if how.startswith("top")}
+        assert tops == left
+        assert len(chosen.candidates) > len(left)
+    # Asked for by name, it keeps them all.
+    model = EBClassifier(covariance="diagonal", shrinkage="top1000", calibrate=False)
+    plain = EBClassifier(covariance="diagonal", shrinkage="none", calibrate=False)
+    np.testing.assert_array_equal(model.fit(X, y).coef_, plain.fit(X, y).coef_)
 
 
 def test_a_candidate_has_words() -> None:
@@ -356,13 +526,14 @@ def one_by_one(function: Any, jobs: Any) -> list[Any]:
 
 
 def selected(
-    score_sd: list[float], data: Summary
+    score_sd: list[float], data: Summary, make_prior: Any = DirichletProcess
 ) -> tuple[Selection, np.ndarray, np.ndarray]:
     """The comparison of two candidates, and what their rules are multiplied by."""
+    recipe = replace(TWO_RULES, make_prior=make_prior)
     return select(
-        TWO_RULES,
+        recipe,
         data,
-        TWO_RULES.effects(data),
+        recipe.effects(data),
         np.array(score_sd),
         np.array([0.3, 0.7]),
         least=1,
@@ -389,14 +560,23 @@ def test_rules_are_multiplied_in_units_of_their_standard_deviations() -> None:
     d, sd, influence = separation(held)
     np.testing.assert_allclose(found.separation, d)
     np.testing.assert_allclose(found.error, np.sqrt((influence**2).sum(axis=1)))
-    np.testing.assert_allclose(found.weight, weights(d, found.error))
+    # A posterior mean starts ahead of a threshold.
+    start, log_prior = np.array([1.0, 0.0]), np.log([22 / 40, 18 / 40])
+    weight, crossed = crossed_weights(held, start, log_prior)
+    np.testing.assert_allclose(found.weight, weight)
     np.testing.assert_allclose(share, found.slope * found.weight / sd)
-    combined = np.tensordot(share, held.scores, 1) - midpoint
-    np.testing.assert_allclose(found.scores, combined)
+    # Each sample has the weights that its fold had no say in.
+    assert np.bincount(held.fold).tolist() == [4] * N_FOLDS
+    combined = np.empty((40, 1))
+    for i in range(40):
+        combined[i] = (crossed[:, i] / sd) @ held.scores[:, i]
+    slope, moved, _ = calibrate(combined, held.codes, held.weight, log_prior)
+    assert found.slope == pytest.approx(slope)
+    np.testing.assert_allclose(midpoint, moved)
+    np.testing.assert_allclose(found.scores, found.slope * combined - midpoint)
     # And the separation of their sum is judged as that of each was.
     assert found.scores is not None
-    both = HeldOut(found.scores[None], held.codes, held.weight)
-    d, _, influence = separation(both)
+    d, _, influence = separation(replace(held, scores=found.scores[None]))
     assert found.combined == pytest.approx(d[0])
     assert found.combined_error == pytest.approx(np.linalg.norm(influence[0]))
     # Probabilities are those of the classes that were asked for.
@@ -414,7 +594,9 @@ def test_a_selection_says_what_it_is() -> None:
     assert set(chosen.used()) <= set(chosen.candidates)
     # There is no order, and nothing is compared because of that.
     assert ("factor", "mean") in chosen.candidates
-    assert {name for name, _ in chosen.candidates} == {"shrunken", "factor"}
+    covariances = {name for name, _ in chosen.candidates}
+    assert covariances == {"diagonal", "shrunken", "factor"}
+    assert ("diagonal", "mean") not in chosen.candidates
     assert chosen.combined > 2 * chosen.combined_error > 0
     assert chosen.doubt == ""
     assert chosen.words() == chosen.reason
@@ -517,11 +699,23 @@ def test_too_few_samples_of_one_covariance_take_the_mean() -> None:
 def test_a_rule_without_weights_separates_nothing(n: tuple[int, ...]) -> None:
     X, y = factor_data(n, p=50)
     nothing = DiscretePrior([0.0], [1.0])
-    model = EBClassifier(prior=nothing, covariance="diagonal").fit(X, y)
-    assert model.selection_.n_folds == N_FOLDS
-    np.testing.assert_array_equal(model.selection_.separation, 0.0)
-    assert model.selection_.best == ("diagonal", "mean")
-    np.testing.assert_allclose(model.predict_proba(X), 1 / len(n))
+    for shrinkage in ("mean", "sparse"):
+        model = EBClassifier(nothing, shrinkage, covariance="diagonal").fit(X, y)
+        assert model.selection_.n_folds == N_FOLDS
+        np.testing.assert_array_equal(model.selection_.separation, 0.0)
+        assert model.selection_.best == ("diagonal", shrinkage)
+        np.testing.assert_allclose(model.predict_proba(X), 1 / len(n))
+
+
+def test_rules_that_say_nothing_share_as_they_start() -> None:
+    X, y = factor_data((14, 12), p=50)
+    nothing = FixedPrior(DiscretePrior([0.0], [1.0]))
+    data = summary_of(X, y)
+    chosen, _, midpoint = selected([1.0, 1.0], data, lambda: nothing)
+    np.testing.assert_allclose(chosen.weight, np.array([np.e, 1]) / (np.e + 1))
+    np.testing.assert_array_equal(chosen.scores, 0.0)
+    # Whatever the shares of the classes are.
+    np.testing.assert_array_equal(midpoint, 0.0)
 
 
 def test_one_rule_is_calibrated() -> None:

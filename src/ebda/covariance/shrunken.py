@@ -12,9 +12,10 @@ and f their degrees of freedom, takes all of them by the same amount. Ledoit and
 
     a = b / d,    d = |C|^2 - p m^2,    b = sum_i |r_i|^4 / f^2 - |C|^2 / f,
 
-|C|^2 the sum of the squares, m the mean of the diagonal. In the span of the residuals R
-has the eigenvalues ``(1 - a) l + a`` of the eigenvalues l of C, outside of it a; so any
-power of it costs two products with the residuals, and nothing of size p x p.
+``|C|^2`` the sum of the squares, m the mean of the diagonal. In the span of the
+residuals R has the eigenvalues ``(1 - a) l + a`` of the eigenvalues l of C, outside of
+it a; so any power of it costs two products with the residuals, and nothing of size
+p x p.
 
 Contrasts are decorrelated by the symmetric root, ``R^-1/2 z``: of all ways to make
 noise independent it is the one that keeps each value closest to its feature. These are

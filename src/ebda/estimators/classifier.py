@@ -43,8 +43,8 @@ class EBClassifier(MomentClassifier):
     is estimated from all of them, and classify by a linear rule (Ouyang and Liang,
     *An Empirical Bayes Approach for High Dimensional Classification*). Common factors
     within the classes are found and taken into account, variances are moderated, and
-    what suits the data is chosen inside `fit` by cross-validation. Nothing has to be
-    tuned.
+    several rules are compared and combined inside `fit` by cross-validation
+    (:mod:`ebda.selection.weights`). Nothing has to be tuned.
 
     Parameters
     ----------
@@ -52,36 +52,41 @@ class EBClassifier(MomentClassifier):
         How the prior of the differences is estimated: "dp", a Dirichlet process
         mixture with a point mass at zero; an estimator such as
         ``DirichletProcess(zero_weight=0.9)``; or a known prior.
-    shrinkage : {"auto", "mean", "sparse", "hard"}
-        "auto": "mean" and "sparse" are compared and combined
-        (:mod:`ebda.selection.weights`); beside factors also "mean" with an empirical
-        null ("centred"), "sparse" with a fifth of the threshold ("strict"), both
-        thresholds with an empirical null (:mod:`ebda.priors.null`), and "mean" with a
-        kernel prior ("smooth").
+    shrinkage : {"auto", "mean", "sparse", "hard", "none", "top10", "top100", "top1000"}
         "mean": posterior means (the paper's DP). "sparse": the same, and zero where
         the probability of being zero exceeds `zero_threshold` (Sparse DP). "hard":
-        the raw differences where "sparse" keeps them (Hard Thresh DP).
+        the raw differences where "sparse" keeps them (Hard Thresh DP). "none": the raw
+        differences. "top10", "top100" and "top1000": the 10, 100 or 1000 largest
+        differences of each contrast, less the next largest (a soft threshold); they
+        need no prior. "auto": several are compared and combined, which ones depends on
+        the covariance. "mean" and "sparse" with "factor" and "neighbours"; "none",
+        "mean" and those of the largest differences with "shrunken"; "mean", "top10" and
+        "top100" with "diagonal". Those that would keep all features are left out.
     zero_threshold : float
         kappa, between 0 and 1, for "sparse" and "hard".
     variance : {"moderated", "pooled", "separate"}
         "moderated": one variance per feature, shrunken to what is usual among the
         features. "pooled": the same without shrinkage. "separate": one for each
         class, averaged as in Welch's test.
-    covariance : {"auto", "diagonal", "factor", "neighbours"}
-        Within-class covariance. "diagonal" treats features as independent. "factor":
-        common factors and an independent rest (:mod:`ebda.covariance.factor`).
-        "neighbours": an autoregression along features that have an order, such as the
-        points of a spectrum (:mod:`ebda.covariance.neighbours`). "auto": all are
-        compared and combined; what finds no factors or no order is left out. With
-        fewer than ten samples that could be held out, "auto" means "factor", and
-        shrinkage="auto" means "mean".
+    covariance : {"auto", "diagonal", "shrunken", "factor", "neighbours"}
+        Within-class covariance. "diagonal" treats features as independent. "shrunken":
+        the sample correlation, shrunken to the identity
+        (:mod:`ebda.covariance.shrunken`). "factor": common factors and an independent
+        rest (:mod:`ebda.covariance.factor`). "neighbours": an autoregression along
+        features that have an order, such as the points of a spectrum
+        (:mod:`ebda.covariance.neighbours`). "auto": all are compared and combined, of
+        "diagonal" only "top10" and "top100"; what finds no factors or no order is left
+        out. Where no correlation is found at all, the rule is that of "diagonal" and
+        "mean". With fewer than ten samples that could be held out, "auto" means
+        "shrunken", and shrinkage="auto" means "mean".
     priors : None, "empirical", "uniform" or array-like of shape (n_classes,)
         Class probabilities, in the order of `classes_`. None and "empirical" take
         the shares of the training data.
     calibrate : bool
         Whether samples are held out to turn scores into probabilities even where there
         is one rule and nothing to compare it with. False takes the scores of that rule
-        as log-odds, which is overconfident with many features.
+        as log-odds, which is overconfident with many features, and takes one fit
+        instead of eleven. Several rules are always compared, and then calibrated.
     n_jobs : int, optional
         Folds, and batches of a prior given by name, that are fitted in parallel; the
         result does not depend on it.
@@ -114,7 +119,7 @@ class EBClassifier(MomentClassifier):
     calibration_ : Calibration
         From decisions to probabilities, as far as held-out samples can tell.
     n_factors_ : int
-        Common factors that were found; 0 with covariance="diagonal".
+        Common factors that were found; 0 without covariance="factor" or "auto".
     midpoint_correction_ : ndarray, as `coef_`, or None
         What each feature adds to the intercept to correct the bias of the midpoint;
         None for two classes of one size, which need no correction.
@@ -213,7 +218,7 @@ class EBClassifier(MomentClassifier):
         effects = compared.effects(part)
         compared = compared.found(effects)
         finished("covariance, prior and posterior")
-        # The rules are weighted by how well they separate held-out samples.
+        # The rules are weighted by how probable they make held-out labels.
         self.selection_, share, midpoint = self._select(compared, effects, part)
         finished(f"choice of the rule\n{self.selection_}")
         if part is not data:

@@ -85,9 +85,9 @@ def _choice(case: Case) -> str:
     return " ".join(
         [
             f"{count(len(selection.candidates))} rules were compared by how well they "
-            f"separate the classes on held-out samples, in {selection.n_folds} folds "
-            "of the training data. The model is their average, and the better a rule "
-            "separates the more it counts. The largest weight, "
+            f"tell the classes apart on held-out samples, in {selection.n_folds} folds "
+            "of the training data. The model is their average, and a rule counts the "
+            "more the more probable it makes the labels. The largest weight, "
             f"{percent(selection.weight.max())}, has “{', '.join(selection.best)}”"
             f"{f' ({lines})' if lines else ''}. The held-out scores also calibrate "
             "the probabilities.",

@@ -14,6 +14,9 @@ from ebda.priors.posterior import Posterior
 from ebda.registry import Entry, Registry
 from ebda.typing import FloatArray
 
+# Absolute values this close, relative to each other, are ties.
+_TIED = 1e-9
+
 
 @dataclass(frozen=True)
 class Shrinkage(Entry):
@@ -123,7 +126,8 @@ def largest(n: int) -> Shrinkage:
         return np.copysign(np.maximum(left, 0.0), z)
 
     def slope(z: FloatArray, posterior: Posterior) -> FloatArray:
-        return (np.abs(z) > threshold(z, n)).astype(np.float64)
+        # Ties are ties whatever the last digits of z, which depend on the order.
+        return (np.abs(z) > (1 + _TIED) * threshold(z, n)).astype(np.float64)
 
     line = f"the {n} largest z, less the largest of the others"
     return Shrinkage(f"top{n}", line, estimate, slope, needs_prior=False, n_largest=n)

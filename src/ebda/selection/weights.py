@@ -1,12 +1,11 @@
 """Which rule, from the training data alone: cross-validation and one combined rule.
 
 No single covariance and shrinkage is right everywhere. Each candidate is fitted to the
-training part of ten folds and scores the part held out. The
-held-out scores are evidence: the probability L_m of the labels given the scores of
-candidate m, averaged over how steep probabilities rise with scores and over the share
-of odd samples (:func:`~ebda.selection.calibration.log_evidence`). The candidates are
-then added up to one linear rule, each in units of its own held-out standard deviation,
-with the weights
+training part of ten folds and scores the part held out. The held-out scores are
+evidence: the probability L_m of the labels given the scores of candidate m, averaged
+over how steeply probabilities rise with scores and over the share of odd samples
+(:func:`~ebda.selection.calibration.log_evidence`). The candidates are then added up to
+one linear rule, each in units of its own held-out standard deviation, with the weights
 
     w_m = h_m L_m^(1/2) / sum_l h_l L_l^(1/2),
 
@@ -240,6 +239,34 @@ def weights(log_evidence: FloatArray, head_start: FloatArray) -> FloatArray:
     return shares
 
 
+def crossed_weights(
+    held_out: HeldOut, head_start: FloatArray, log_prior: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """The candidates' weights, and for each sample those without its own fold.
+
+    A sample that had a say in the weights would overstate what the sum of the
+    candidates is worth.
+
+    Parameters
+    ----------
+    held_out : HeldOut
+        Held-out scores of the candidates.
+    head_start : ndarray of shape (n_candidates,)
+        Logarithms of the odds with which they start.
+    log_prior : ndarray of shape (n_classes,)
+        Log class probabilities.
+
+    Returns
+    -------
+    weight : ndarray of shape (n_candidates,)
+    crossed : ndarray of shape (n_candidates, n_held_out)
+    """
+    known = held_out.codes, held_out.weight, log_prior, held_out.fold
+    evidence = np.array([log_evidence(scores, *known) for scores in held_out.scores])
+    all_samples, *without = (weights(column, head_start) for column in evidence.T)
+    return all_samples, np.array(without).T[:, held_out.fold]
+
+
 def select(
     recipe: Recipe,
     data: Summary,
@@ -292,7 +319,8 @@ def select(
     error: npt.NDArray[np.float64] = np.sqrt((influence**2).sum(axis=1))
     counts = np.bincount(held_out.codes, weights=held_out.weight, minlength=n_classes)
     log_prior = np.log(np.maximum(counts, 1e-300) / counts.sum())
-    weight, crossed = _crossed_weights(held_out, names, log_prior)
+    head_start = np.array([SHRINKAGES[how].head_start for _, how in names])
+    weight, crossed = crossed_weights(held_out, head_start, log_prior)
     sd = np.where(sd > 0, sd, 1.0)
     combined = np.einsum("mn,mnc->nc", crossed / sd[:, None], held_out.scores)
     slope, midpoint, calibration = calibrate(
@@ -315,21 +343,6 @@ def select(
         own_error,
     )
     return selection, slope * weight / (sd * score_sd), midpoint
-
-
-def _crossed_weights(
-    held_out: HeldOut, names: list[Name], log_prior: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """The candidates' weights, and for each sample those without its own fold.
-
-    A sample that had a say in the weights would overstate what the sum of the
-    candidates is worth.
-    """
-    known = held_out.codes, held_out.weight, log_prior, held_out.fold
-    evidence = np.array([log_evidence(scores, *known) for scores in held_out.scores])
-    head_start = np.array([SHRINKAGES[how].head_start for _, how in names])
-    all_samples, *without = (weights(column, head_start) for column in evidence.T)
-    return all_samples, np.array(without).T[:, held_out.fold]
 
 
 COMPARED = f"Weighted by how well they tell held-out samples apart, in {N_FOLDS} folds."
