@@ -272,7 +272,8 @@ def test_neighbours_that_were_asked_for_are_calibrated_on_runs_of_features(
     assert model.selection_.candidates == [("neighbours", "mean")]
     plain = EBClassifier(covariance="neighbours", shrinkage="mean", calibrate=False)
     np.testing.assert_array_equal(model.z_, plain.fit(X, y).z_)
-    assert np.abs(model.z_ - model.contrasts_.z).max() > 0.1
+    # One of its values alone would tell less about a feature in the run that differs.
+    assert np.abs(model.posterior_mean_[510:690]).min() > 0.5
 
 
 def in_a_part_only(data: Summary) -> Covariance:

@@ -131,15 +131,6 @@ def test_diagonal_leaves_contrasts_alone() -> None:
     np.testing.assert_allclose(values.divergence(slope), slope)
 
 
-@pytest.mark.parametrize("rho", [-0.6, 0.9])
-def test_neighbours_leave_white_noise(rho: float) -> None:
-    covariance = neighbour_covariance(rho)
-    varying = ~covariance.constant
-    W = covariance.decorrelate(np.eye(P)).z.T  # rows are inputs
-    noise = W @ correlation_of(covariance) @ W.T
-    np.testing.assert_allclose(noise, np.diag(varying.astype(float)), atol=1e-10)
-
-
 @pytest.mark.parametrize("k", [1, 4])
 def test_factors_leave_white_noise_but_for_their_own_directions(k: int) -> None:
     covariance = factor_covariance(k)
@@ -154,15 +145,10 @@ def test_factors_leave_white_noise_but_for_their_own_directions(k: int) -> None:
     np.testing.assert_allclose(lost @ (L.T / np.sqrt(psi)).T, (L.T / np.sqrt(psi)).T)
 
 
-@pytest.mark.parametrize("name", ["factor", "neighbours"])
-def test_noise_of_the_model_comes_out_white_and_effects_stay(name: str) -> None:
+def test_noise_of_the_model_comes_out_white_and_effects_stay() -> None:
     rng = np.random.default_rng(8)
     p, n = 200, 4000
-    covariance: Covariance = (
-        factor_covariance(p=p)
-        if name == "factor"
-        else Autoregression(0.9, np.zeros(p, dtype=bool))
-    )
+    covariance = factor_covariance(p=p)
     eta = np.zeros(p)
     eta[::20] = 5.0
     root = np.linalg.cholesky(correlation_of(covariance))
@@ -288,13 +274,22 @@ def autoregressive(rho: float, p: int = 2000) -> tuple[np.ndarray, np.ndarray]:
     return sim.data, (sim.target == "b").astype(int)
 
 
-def test_neighbours_are_used_from_a_correlation_of_eight_tenths() -> None:
-    strong, _, _ = estimated("neighbours", *autoregressive(0.9))
-    assert isinstance(strong, Autoregression)
-    assert strong.rho == pytest.approx(0.9, abs=0.03)
-    for rho in (0.0, 0.5, 0.7):
-        weak, _, _ = estimated("neighbours", *autoregressive(rho))
-        assert isinstance(weak, Diagonal)
+@pytest.mark.parametrize("rho", [0.3, 0.9])
+def test_neighbours_are_used_where_they_are_alike(rho: float) -> None:
+    found, contrasts, _ = estimated("neighbours", *autoregressive(rho))
+    assert isinstance(found, Autoregression)
+    assert found.rho == pytest.approx(rho, abs=0.03)
+    # Contrasts stay as they are: their prior knows of the noise.
+    np.testing.assert_array_equal(found.decorrelate(contrasts.z).z, contrasts.z)
+
+
+@pytest.mark.parametrize(("rho", "p"), [(0.0, 2000), (0.15, 2000), (0.9, 8), (0.6, 20)])
+def test_neighbours_that_may_be_alike_by_chance_are_not_used(
+    rho: float, p: int
+) -> None:
+    sim = make_two_class(20, p, n_signals=0, rho=rho, random_state=0)
+    codes = (sim.target == "b").astype(int)
+    assert isinstance(estimated("neighbours", sim.data, codes)[0], Diagonal)
 
 
 def test_features_without_an_order_have_no_neighbours() -> None:

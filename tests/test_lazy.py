@@ -61,7 +61,7 @@ def in_order(n: int = N, p: int = P) -> tuple[Any, Any]:
     for j in range(1, p):
         X[:, j] = 0.95 * X[:, j - 1] + np.sqrt(1 - 0.95**2) * X[:, j]
     codes = np.arange(n) % 2
-    X[:, 100:140] += 2.0 * codes[:, None]
+    X[:, 100:140] += 0.7 * codes[:, None]
     return X, codes
 
 

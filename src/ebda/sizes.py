@@ -61,6 +61,11 @@ class Sizes:
         the features that rules are compared on.
     stacked_values : int
         Values of the contrasts of folds that are worked on at a time: 8 MiB.
+    chain_values, rough_values : int
+        Values that a prior along an order is fitted to, and that one is fitted to which
+        is to be compared with others only: runs of neighbours.
+    chain_steps : int
+        Steps of a hidden Markov chain whose matrices are in memory at a time.
     coarse_values : int
         Values above which a Dirichlet process is first searched for in wider groups.
     loose_values : int
@@ -122,6 +127,9 @@ class Sizes:
     gram_elements: int = 1 << 18
     residual_elements: int = 1 << 23
     stacked_values: int = 1 << 20
+    chain_values: int = 1 << 14
+    rough_values: int = 1 << 12
+    chain_steps: int = 1 << 16
     coarse_values: int = 2_000
     loose_values: int = 100_000
     # data

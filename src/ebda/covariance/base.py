@@ -5,7 +5,9 @@ estimate of the correlation R, a p x p matrix that is never formed. It can do tw
 things. ``decorrelate`` turns the normalised contrasts, whose noise has the correlation
 R, into values whose noise is independent with unit variance; the prior is fitted to
 these, and ``restore`` turns an estimate of their means into one of the contrasts'.
-``solve`` multiplies rows by the inverse of R, for the rule.
+Where the order of the features means something the values are the contrasts
+themselves, and ``prior`` makes a prior that knows the order and the noise. ``solve``
+multiplies rows by the inverse of R, for the rule.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import numpy as np
 
 from ebda.covariance.summary import Summary
 from ebda.kernels.rows import inner_products
+from ebda.priors.posterior import Prior
 from ebda.registry import Entry
 from ebda.typing import FloatArray
 
@@ -71,6 +74,22 @@ class Covariance(Protocol):
 
     def restore(self, e: FloatArray, values: Decorrelated) -> FloatArray:
         """eta, from an estimate of the means of decorrelated values."""
+
+    def prior(
+        self, z: FloatArray, fit: Callable[[], Prior], rough: bool = False
+    ) -> Prior:
+        """The prior of the means of decorrelated values.
+
+        Parameters
+        ----------
+        z : ndarray of shape (n_contrasts, n_features)
+            The values.
+        fit : callable
+            Fits a prior to them, without regard to their order.
+        rough : bool
+            Whether it serves a comparison, and need not be as good as can be.
+        """
+        return fit()
 
     def solve(self, rows: FloatArray) -> FloatArray:
         """R^-1 times each row; `rows` is not changed, and may be returned."""

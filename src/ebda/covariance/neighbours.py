@@ -3,6 +3,14 @@
 Points of a spectrum or probes along a chromosome are correlated with their neighbours.
 The simplest model of that is an autoregression (:mod:`ebda.covariance.autoregressive`),
 ``R_ij = rho^|i - j|``, with rho estimated from the samples.
+
+Effects of neighbours are alike, too: where an order means something to the noise it
+often does to the signal. To take the correlation out of the contrasts takes apart what
+neighbours have in common, and may leave less than it found. So the contrasts stay as
+they are, and the prior of the effects is one along the order
+(:mod:`ebda.priors.chain`), which knows the correlation of the noise. How far neighbours
+are alike is estimated; where they are not, effects are as independent as under any
+other covariance.
 """
 
 from __future__ import annotations
@@ -13,16 +21,20 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ebda.covariance.autoregressive import transposed, unwhiten, whiten
+from ebda.covariance.autoregressive import transposed, whiten
 from ebda.covariance.base import Covariance, CovarianceEstimator, Decorrelated
 from ebda.covariance.diagonal import Diagonal
 from ebda.covariance.summary import Summary
 from ebda.data import Samples
+from ebda.priors.chain import fit_chain
+from ebda.priors.posterior import Prior
 from ebda.typing import FloatArray
 
-# With less correlation between neighbours their order is not used: in the designs of
-# the paper's Tables 3 to 5 whitening halves the error at 0.9 and doubles it at 0.7.
-_LEAST_NEIGHBOUR_CORRELATION = 0.8
+# With less correlation between neighbours their order is not used.
+_LEAST_NEIGHBOUR_CORRELATION = 0.2
+# Nor where the mean over so many pairs might be chance, though single correlations were
+# as large as can be: the mean must be so many times 1 / sqrt(p).
+_SIGNIFICANT = 3.0
 # Estimates are clipped to this absolute value: at 1 the correlation has no inverse.
 _LARGEST = 0.999
 
@@ -45,10 +57,15 @@ class Autoregression(Covariance):
     n_factors = 0
 
     def decorrelate(self, z: FloatArray) -> Decorrelated:
-        return Decorrelated(self._apply(whiten, z))
+        return Decorrelated(z)
 
     def restore(self, e: FloatArray, values: Decorrelated) -> FloatArray:
-        return self._apply(unwhiten, e)
+        return e
+
+    def prior(
+        self, z: FloatArray, fit: Callable[[], Prior], rough: bool = False
+    ) -> Prior:
+        return fit_chain(z, self.rho, fit(), self.constant, rough)
 
     def solve(self, rows: FloatArray) -> FloatArray:
         return self._apply(transposed, self._apply(whiten, rows))
@@ -100,25 +117,23 @@ def neighbour_correlation(
 
 
 def neighbours(data: Summary) -> Covariance:
-    """Autoregression along the features, or the diagonal where they have no order.
-
-    Whitening also takes apart what neighbours have in common in their means, and is
-    worth it for a strong correlation only.
-    """
+    """Autoregression along the features, or the diagonal where they have no order."""
     assert data.samples is not None
     contrasts = data.contrasts
     rho = neighbour_correlation(
         data.samples, data.moments.means, contrasts.variance, contrasts.constant
     )
-    if rho < _LEAST_NEIGHBOUR_CORRELATION:
+    chance = _SIGNIFICANT / np.sqrt(max(data.n_varying, 1))
+    if rho < max(_LEAST_NEIGHBOUR_CORRELATION, chance):
         return Diagonal()
     return Autoregression(rho, contrasts.constant)
 
 
 NEIGHBOURS = CovarianceEstimator(
     "neighbours",
-    "correlation along the features taken out",
+    "correlation and effects along the features",
     neighbours,
     needs_samples=True,
     needs_order=True,
+    compared=("mean",),
 )

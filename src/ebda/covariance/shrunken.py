@@ -49,7 +49,7 @@ _LEAST = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
-class Shrunken:
+class Shrunken(Covariance):
     """``R = (1 - amount) C + amount I``, C the sample correlation.
 
     Parameters

@@ -72,13 +72,14 @@ class EBClassifier(MomentClassifier):
         Within-class covariance. "diagonal" treats features as independent. "shrunken":
         the sample correlation, shrunken to the identity
         (:mod:`ebda.covariance.shrunken`). "factor": common factors and an independent
-        rest (:mod:`ebda.covariance.factor`). "neighbours": an autoregression along
-        features that have an order, such as the points of a spectrum
-        (:mod:`ebda.covariance.neighbours`). "auto": all are compared and combined, of
-        "diagonal" only "top10" and "top100"; what finds no factors or no order is left
-        out. Where no correlation is found at all, the rule is that of "diagonal" and
-        "mean". With fewer than ten samples that could be held out, "auto" means
-        "shrunken", and shrinkage="auto" means "mean".
+        rest (:mod:`ebda.covariance.factor`). "neighbours": for features that have an
+        order, such as the points of a spectrum, an autoregression of the noise, and
+        effects that are alike in runs (:mod:`ebda.covariance.neighbours`). "auto": all
+        are compared and combined, of "diagonal" only "top10" and "top100", and of
+        "factor" only "top1000"; what finds no factors or no order is left out. Where no
+        correlation is found at all, the rule is that of "diagonal" and "mean". With
+        fewer than ten samples that could be held out, "auto" means "shrunken", and
+        shrinkage="auto" means "mean".
     priors : None, "empirical", "uniform" or array-like of shape (n_classes,)
         Class probabilities, in the order of `classes_`. None and "empirical" take
         the shares of the training data.

@@ -63,6 +63,16 @@ class Posterior(Protocol):
         """Ends of the equal-tailed credible interval."""
 
 
+def mean_slope(posterior: Posterior) -> FloatArray:
+    """Derivative of each posterior mean by its own value, for noise of scale 1.
+
+    Tweedie's formula makes it the posterior variance. A posterior that looks at other
+    values too has a `mean_slope` of its own.
+    """
+    own: FloatArray | None = getattr(posterior, "mean_slope", None)
+    return posterior.sd**2 if own is None else own
+
+
 class Prior(Protocol):
     """A distribution of eta: what an estimated or a given prior can do."""
 

@@ -16,7 +16,7 @@ from ebda.covariance import Covariance, Decorrelated
 from ebda.moments import ClassMoments, Contrasts
 from ebda.priors import PriorEstimator
 from ebda.priors.null import Null
-from ebda.priors.posterior import Posterior
+from ebda.priors.posterior import Posterior, Prior
 from ebda.rule.linear_rule import LinearRule, rule_of_weights
 from ebda.rule.shrinkage import Shrinkage
 from ebda.typing import FloatArray
@@ -24,6 +24,8 @@ from ebda.typing import FloatArray
 # Half the step of the difference quotient of a shrinkage: wide enough that a jump at a
 # threshold has values on both sides.
 _STEP = 0.1
+# Of the signs of these steps.
+_SEED = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,15 +42,15 @@ class Effects:
         The contrasts without it.
     null : Null
         Distribution of the values of features without a difference.
-    prior : PriorEstimator
-        Unfitted. It is fitted when a posterior is asked for: some shrinkages need none.
+    estimator : PriorEstimator
+        Estimates the prior when a posterior is asked for: some shrinkages need none.
     """
 
     contrasts: Contrasts
     covariance: Covariance
     values: Decorrelated
     null: Null
-    prior: PriorEstimator
+    estimator: PriorEstimator
 
     @cached_property
     def z(self) -> FloatArray:
@@ -59,9 +61,14 @@ class Effects:
     def prior_estimator(self) -> PriorEstimator:
         """The prior, fitted to the values of features that are not constant."""
         z = self.z
-        return self.prior.fit(
+        return self.estimator.fit(
             z[:, ~self.contrasts.constant] if self.contrasts.any_constant else z
         )
+
+    @cached_property
+    def prior(self) -> Prior:
+        """The prior of the means of z."""
+        return self.covariance.prior(self.z, lambda: self.prior_estimator.prior_)
 
     @cached_property
     def posterior(self) -> Posterior:
@@ -70,7 +77,7 @@ class Effects:
 
     def posterior_of(self, z: FloatArray) -> Posterior:
         """The posterior of such values."""
-        return self.prior_estimator.prior_.posterior(z)
+        return self.prior.posterior(z)
 
     def _posterior_for(self, shrinkage: Shrinkage) -> Posterior:
         """The posterior, or nothing for a shrinkage that does not look at it."""
@@ -79,7 +86,8 @@ class Effects:
     def slope(self, shrinkage: Shrinkage, kappa: float) -> FloatArray:
         """Derivative of the estimate by z.
 
-        For a rule with jumps it is a difference quotient.
+        For a rule with jumps it is a difference quotient. All values move at once, each
+        up or down by chance: what one does to the estimate of another averages out.
         """
         if shrinkage.slope is not None:
             return np.where(
@@ -87,10 +95,12 @@ class Effects:
                 0.0,
                 shrinkage.slope(self.z, self._posterior_for(shrinkage)),
             )
-        shifted = np.stack([self.z + _STEP, self.z - _STEP])
+        sign = np.random.RandomState(_SEED).choice([-1.0, 1.0], self.z.shape[1])
+        step = _STEP * sign
+        shifted = np.stack([self.z + step, self.z - step])
         posterior = self.posterior_of(shifted)
         above, below = shrinkage.estimate(shifted, posterior, kappa)
-        slope: FloatArray = (above - below) / (2 * _STEP)
+        slope: FloatArray = (above - below) / (2 * step)
         slope[:, self.contrasts.constant] = 0.0
         return slope
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ebda.priors.posterior import Posterior
+from ebda.priors.posterior import Posterior, mean_slope
 from ebda.registry import Entry, Registry
 from ebda.typing import FloatArray
 
@@ -67,9 +67,8 @@ def _one(z: FloatArray, posterior: Posterior) -> FloatArray:
     return np.ones_like(z)
 
 
-def _posterior_variance(z: FloatArray, posterior: Posterior) -> FloatArray:
-    """Tweedie's formula, once more: the derivative of the posterior mean."""
-    return posterior.sd**2
+def _mean_slope(z: FloatArray, posterior: Posterior) -> FloatArray:
+    return mean_slope(posterior)
 
 
 def mean(z: FloatArray, posterior: Posterior, kappa: float) -> FloatArray:
@@ -137,7 +136,7 @@ def largest(n: int) -> Shrinkage:
 # not: by two units of log-likelihood, since only half of it counts.
 SHRINKAGES: Registry[Shrinkage] = Registry(
     "shrinkage",
-    Shrinkage("mean", "posterior mean", mean, _posterior_variance, head_start=1.0),
+    Shrinkage("mean", "posterior mean", mean, _mean_slope, head_start=1.0),
     Shrinkage(
         "sparse", "posterior mean, or zero where no difference is more probable", sparse
     ),

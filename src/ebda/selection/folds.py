@@ -159,7 +159,8 @@ def _score_folds(
         stacked = StackedCovariance([estimate(fold) for fold in stack.folds])
         values = stacked.decorrelate(contrasts.z)
         null = whole.null.repeated(len(test))
-        e = StackedEffects(contrasts, stacked, values, null, whole.prior, len(test))
+        known = contrasts, stacked, values, null, whole.estimator
+        e = StackedEffects(*known, stacked.parts)
         for name in recipe.names:
             if name[0] != covariance:
                 continue

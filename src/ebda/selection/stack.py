@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
@@ -27,7 +28,7 @@ from ebda.kernels.threads import no_fork
 from ebda.moments import ClassMoments, Contrasts
 from ebda.moments.contrasts import contrast_weights
 from ebda.priors.base import refit
-from ebda.priors.posterior import Posterior, Prior
+from ebda.priors.posterior import Posterior, Prior, mean_slope
 from ebda.rule.effects import Effects
 from ebda.typing import FloatArray, IntArray
 
@@ -166,7 +167,7 @@ class StackedPosterior:
     @cached_property
     def parts(self) -> list[Posterior]:
         """Those of each fold."""
-        rows = np.split(self.z, self.effects.n_folds, axis=-2)
+        rows = np.split(self.z, len(self.effects.covariances), axis=-2)
         pairs = zip(self.effects.priors, rows, strict=True)
         return [prior.posterior(own) for prior, own in pairs]
 
@@ -191,6 +192,10 @@ class StackedPosterior:
         lower, upper = (_stack(side) for side in zip(*ends, strict=True))
         return lower, upper
 
+    @property
+    def mean_slope(self) -> FloatArray:
+        return _stack([mean_slope(part) for part in self.parts])
+
     def _rows(self, summary: str) -> FloatArray:
         return _stack([getattr(part, summary) for part in self.parts])
 
@@ -205,25 +210,28 @@ class StackedEffects(Effects):
 
     Parameters
     ----------
-    contrasts, covariance, values, null, prior
-        One fold's rows after another's. The prior is fitted to all samples, and those
-        of the folds start at its estimate.
-    n_folds : int
-        Number of folds.
+    contrasts, covariance, values, null, estimator
+        One fold's rows after another's. The estimator is fitted to all samples, and the
+        priors of the folds start at its estimate.
+    covariances : list of Covariance
+        Those of the folds.
     """
 
-    n_folds: int = 1
+    covariances: list[Covariance]
 
     @cached_property
     def priors(self) -> list[Prior]:
         """The prior of each fold."""
-        z = (
-            self.z[:, ~self.contrasts.constant]
-            if self.contrasts.any_constant
-            else self.z
-        )
-        parts = np.split(z, self.n_folds)
-        return [refit(self.prior, part).prior_ for part in parts]
+        parts = np.split(self.z, len(self.covariances))
+        return [
+            part.prior(z, partial(self._refitted, z), rough=True)
+            for part, z in zip(self.covariances, parts, strict=True)
+        ]
+
+    def _refitted(self, z: FloatArray) -> Prior:
+        if self.contrasts.any_constant:
+            z = z[:, ~self.contrasts.constant]
+        return refit(self.estimator, z).prior_
 
     def posterior_of(self, z: FloatArray) -> Posterior:
         return StackedPosterior(self, z)
