@@ -38,12 +38,10 @@ def test_probabilities_are_the_average_over_the_posterior() -> None:
     sign = np.where(codes == 1, 1.0, -1.0)
 
     def density(a: float, u: float) -> float:
-        # u is uniform where 2 e is Beta(1/2, 1/2).
+        # u is uniform where 2 e is Beta(1/2, 1/2), and log a is uniform.
         e = np.sin(np.pi * u / 2) ** 2 / 2
-        p = expit(a * s)
-        information = (p * (1 - p) * s**2).sum()
         own = (1 - e) * expit(a * s * sign) + e / 2
-        return float(np.sqrt(information) * np.exp(np.log(own).sum() + 20))
+        return float(np.exp(np.log(own).sum() + 20) / a)
 
     def of_score(x: float, a: float, u: float) -> float:
         e = np.sin(np.pi * u / 2) ** 2 / 2
@@ -220,11 +218,9 @@ def moved_by_hand(s: np.ndarray, codes: np.ndarray, prior: np.ndarray) -> float:
     for c in (0.0, 0.5, 1.0):
         m = (1 - c) * odds / (1 + a)
         p = expit(a * (s - m) + odds)
-        information = (p * (1 - p) * s**2).sum(axis=2)
         own = np.where(codes == 1, p, 1 - p)
-        likelihood = np.exp(np.log((1 - e) * own + e * own_prior).sum(axis=2) + 20)
-        # Jeffreys' prior is of the slope, and the grid of its logarithm.
-        density = likelihood * np.sqrt(information) * a[:, 0]
+        # The prior is uniform in the logarithm of the slope, as the grid is.
+        density = np.exp(np.log((1 - e) * own + e * own_prior).sum(axis=2) + 20)
         total += density.sum()
         moved += (density * (1 - c) * a[:, 0] / (1 + a[:, 0])).sum()
     return moved / total

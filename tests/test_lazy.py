@@ -74,7 +74,7 @@ def references() -> dict[tuple[str, int], EBClassifier]:
             if name == "default" or k == 2:
                 found[name, k] = EBClassifier(**kwargs).fit(X, y)
     assert found["default", 2].n_factors_ == found["default", 3].n_factors_ == 2
-    assert any(c == "factor" for c, _ in found["default", 2].selection_.candidates)
+    assert any(c == "shrunken" for c, _ in found["default", 2].selection_.candidates)
     return found
 
 

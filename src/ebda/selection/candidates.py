@@ -174,7 +174,7 @@ def candidates(covariance: str, shrinkage: str) -> list[Name]:
     """The candidates for these parameters of the classifier.
 
     >>> candidates("factor", "auto")
-    [('factor', 'mean'), ('factor', 'sparse')]
+    [('factor', 'mean'), ('factor', 'sparse'), ('factor', 'top1000')]
     """
     if covariance != "auto":
         tried = {covariance: COVARIANCES[covariance].compared}
