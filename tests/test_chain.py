@@ -24,7 +24,6 @@ from ebda.paper.repetition import _exact, seed_of
 from ebda.paper.studies import TABLES
 from ebda.priors import DirichletProcess, DiscretePrior, PointNormalPrior
 from ebda.priors.chain import ChainPosterior, RenewalChain, coarse, fit_chain
-from ebda.priors.null import Null
 from ebda.priors.posterior import mean_slope
 from ebda.rule.effects import Effects
 from ebda.rule.shrinkage import SHRINKAGES
@@ -267,7 +266,7 @@ def test_the_divergence_is_the_sum_of_derivatives(shrinkage: str) -> None:
     covariance = Autoregression(rho, contrasts.constant)
     prior = DirichletProcess().fit(contrasts.z.ravel())
     values = covariance.decorrelate(contrasts.z)
-    effects = Effects(contrasts, covariance, values, Null(), prior)
+    effects = Effects(contrasts, covariance, values, prior)
     how, z = SHRINKAGES[shrinkage], contrasts.z
     h = 1e-4 if shrinkage == "mean" else 0.1
     total = 0.0

@@ -646,22 +646,6 @@ def test_values_free_of_factors_are_reported_where_there_are_any() -> None:
     assert np.abs(model.z_ - model.contrasts_.z).max() > 0.1
 
 
-def test_an_entry_may_ask_for_an_empirical_null() -> None:
-    X, y = factor_data()
-    entry = CovarianceEstimator(
-        "adjusted",
-        "factors, and the null as the values have it",
-        COVARIANCES["factor"].estimate,
-        needs_samples=True,
-        adjusts_null=True,
-    )
-    with COVARIANCES.added(entry):
-        model = EBClassifier(covariance="adjusted", shrinkage="mean").fit(X, y)
-    plain = EBClassifier(covariance="factor", shrinkage="mean").fit(X, y)
-    shift, scale = np.polyfit(plain.z_, model.z_, 1)[::-1]
-    np.testing.assert_allclose(model.z_, shift + scale * plain.z_, atol=1e-9)
-
-
 def test_factors_are_found_and_used() -> None:
     X, y = factor_data(p=1200, seed=1)
     model = EBClassifier().fit(X, y)

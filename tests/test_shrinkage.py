@@ -18,7 +18,6 @@ from ebda.moments import class_contrasts
 from ebda.moments.classwise import class_moments
 from ebda.moments.variance import pooled
 from ebda.priors import DiscretePrior, FixedPrior
-from ebda.priors.null import Null
 from ebda.rule.effects import Effects
 from ebda.rule.shrinkage import SHRINKAGES, Shrinkage, largest, pointwise, threshold
 from ebda.theory import expected_error
@@ -167,7 +166,7 @@ def test_the_divergence_is_a_numerical_derivative(
     assert covariance.is_diagonal == (name == "diagonal")
     values = covariance.decorrelate(data.contrasts.z)
     prior = FixedPrior(DiscretePrior([0.0], [1.0]))
-    effects = Effects(data.contrasts, covariance, values, Null(), prior)
+    effects = Effects(data.contrasts, covariance, values, prior)
 
     def restored(z: np.ndarray) -> np.ndarray:
         values = covariance.decorrelate(z)

@@ -129,9 +129,6 @@ class CovarianceEstimator(Entry):
         Whether it looks at the samples again, after their moments.
     needs_order : bool
         Whether the order of the features means something to it.
-    adjusts_null : bool
-        Whether what it leaves may be off N(0, 1) in a way that theory does not tell, so
-        that the null is estimated.
     compared : tuple of str
         Names of the shrinkages that ``shrinkage="auto"`` compares with it.
     in_auto : bool
@@ -145,7 +142,6 @@ class CovarianceEstimator(Entry):
     estimate: Callable[[Summary], Covariance]
     needs_samples: bool = False
     needs_order: bool = False
-    adjusts_null: bool = False
     compared: tuple[str, ...] = ("mean", "sparse")
     in_auto: bool = True
     beside_others: tuple[str, ...] | None = None

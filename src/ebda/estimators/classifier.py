@@ -59,9 +59,9 @@ class EBClassifier(MomentClassifier):
         differences. "top10", "top100" and "top1000": the 10, 100 or 1000 largest
         differences of each contrast, less the next largest (a soft threshold); they
         need no prior. "auto": several are compared and combined, which ones depends on
-        the covariance. "mean" and "sparse" with "factor" and "neighbours"; "none",
-        "mean" and those of the largest differences with "shrunken"; "mean", "top10" and
-        "top100" with "diagonal". Those that would keep all features are left out.
+        the covariance. "mean", "top10" and "top100" with "diagonal" and "shrunken";
+        "mean", "sparse" and "top1000" with "factor"; "mean" with "neighbours". Those
+        that would keep all features are left out.
     zero_threshold : float
         kappa, between 0 and 1, for "sparse" and "hard".
     variance : {"moderated", "pooled", "separate"}

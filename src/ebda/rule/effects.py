@@ -15,7 +15,6 @@ from ebda.cached import cached_property
 from ebda.covariance import Covariance, Decorrelated
 from ebda.moments import ClassMoments, Contrasts
 from ebda.priors import PriorEstimator
-from ebda.priors.null import Null
 from ebda.priors.posterior import Posterior, Prior
 from ebda.rule.linear_rule import LinearRule, rule_of_weights
 from ebda.rule.shrinkage import Shrinkage
@@ -40,8 +39,6 @@ class Effects:
         The correlation.
     values : Decorrelated
         The contrasts without it.
-    null : Null
-        Distribution of the values of features without a difference.
     estimator : PriorEstimator
         Estimates the prior when a posterior is asked for: some shrinkages need none.
     """
@@ -49,13 +46,12 @@ class Effects:
     contrasts: Contrasts
     covariance: Covariance
     values: Decorrelated
-    null: Null
     estimator: PriorEstimator
 
     @cached_property
     def z(self) -> FloatArray:
-        """The values in units of the null, which prior and posterior are for."""
-        return self.null.standardise(self.values.z)
+        """The values, which prior and posterior are for."""
+        return self.values.z
 
     @cached_property
     def prior_estimator(self) -> PriorEstimator:
@@ -121,8 +117,6 @@ class Effects:
             Variance of each score within a class, as the covariance has it.
         """
         e = shrinkage.estimate(self.z, self._posterior_for(shrinkage), kappa)
-        if not self.null.is_standard:
-            e = e * self.null.scale
         if self.contrasts.any_constant:
             e = np.where(self.contrasts.constant, 0.0, e)
         unit = np.sqrt(self.contrasts.variance_factor)

@@ -12,11 +12,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ebda.covariance import COVARIANCES, Covariance, Summary
+from ebda.covariance import COVARIANCES, Summary
 from ebda.moments import VARIANCES, ClassMoments, Contrasts, class_contrasts
 from ebda.moments.contrasts import choose_features, choose_runs
 from ebda.priors import PriorEstimator
-from ebda.priors.null import Null, empirical_null
 from ebda.rule.effects import Effects
 from ebda.rule.linear_rule import LinearRule, root_of_sum
 from ebda.rule.shrinkage import SHRINKAGES, Shrinkage
@@ -127,17 +126,11 @@ class Recipe:
             covariance = COVARIANCES[name](data)
             name = _INDEPENDENT if covariance.is_diagonal else name
             if name not in found:
-                found[name] = self._effects(name, covariance, data.contrasts)
+                values = covariance.decorrelate(data.contrasts.z)
+                found[name] = Effects(
+                    data.contrasts, covariance, values, self.make_prior()
+                )
         return found
-
-    def _effects(
-        self, name: str, covariance: Covariance, contrasts: Contrasts
-    ) -> Effects:
-        values, null = covariance.decorrelate(contrasts.z), None
-        if COVARIANCES[name].adjusts_null:
-            null = empirical_null(values.z[:, ~contrasts.constant])
-        null = null or Null()
-        return Effects(contrasts, covariance, values, null, self.make_prior())
 
     def found(self, effects: dict[str, Effects]) -> Recipe:
         """The candidates that are different, once the covariances are estimated.

@@ -106,7 +106,7 @@ def held_out_scores(
     data : Summary
         All samples.
     effects : dict
-        Of all samples; their nulls hold in the folds too.
+        Of all samples; the priors of the folds start at theirs.
     folds : ndarray of int of shape (n_samples,)
         The fold that each sample is held out in, or -1.
     run : callable
@@ -158,9 +158,7 @@ def _score_folds(
         whole, estimate = effects[covariance], COVARIANCES[covariance]
         stacked = StackedCovariance([estimate(fold) for fold in stack.folds])
         values = stacked.decorrelate(contrasts.z)
-        null = whole.null.repeated(len(test))
-        known = contrasts, stacked, values, null, whole.estimator
-        e = StackedEffects(*known, stacked.parts)
+        e = StackedEffects(contrasts, stacked, values, whole.estimator, stacked.parts)
         for name in recipe.names:
             if name[0] != covariance:
                 continue

@@ -7,7 +7,7 @@ memory, their Gram matrix and a few products with R give all that the folds need
 X is not looked at again. A fold's Gram matrix is a part of the one of all samples, up
 to the class means.
 
-Variances and nulls are those of all samples. The class means, the covariance and the
+Variances are those of all samples. The class means, the covariance and the
 prior are those of the training samples: a prior of all samples would remember them, and
 thresholds that are made of it separate held-out samples where there is no signal.
 """
@@ -210,7 +210,7 @@ class StackedEffects(Effects):
 
     Parameters
     ----------
-    contrasts, covariance, values, null, estimator
+    contrasts, covariance, values, estimator
         One fold's rows after another's. The estimator is fitted to all samples, and the
         priors of the folds start at its estimate.
     covariances : list of Covariance
