@@ -15,7 +15,8 @@ from threadpoolctl import threadpool_info
 
 from ebda import EBClassifier
 from ebda.baselines import IndependenceRule
-from ebda.covariance import COVARIANCES, CovarianceEstimator, Summary
+from ebda.covariance import COVARIANCES, Covariance, CovarianceEstimator, Summary
+from ebda.covariance.factor import Factors
 from ebda.data import RowSamples
 from ebda.datasets import load_khan, make_factor_classes, make_two_class
 from ebda.moments.classwise import class_moments
@@ -652,6 +653,31 @@ def test_factors_are_found_and_used() -> None:
     assert model.n_factors_ == 2
     assert weight_of(model.selection_, "factor") > 0.2
     assert EBClassifier(covariance="diagonal").fit(X, y).n_factors_ == 0
+
+
+def found_by_chance(data: Summary) -> Covariance:
+    """One factor in random directions, where there is none."""
+    rng = np.random.default_rng(0)
+    loadings = rng.normal(scale=0.05, size=(data.p, 1))
+    return Factors(loadings, 1 - loadings[:, 0] ** 2)
+
+
+def test_the_diagonal_has_posterior_means_beside_what_was_found_by_chance() -> None:
+    """Without them a factor that is not there would have the only dense rule."""
+    sim = make_two_class(25, 3000, 200, effect=2, variance=12.5, random_state=0)
+    entry = CovarianceEstimator(
+        "chance", "a factor", found_by_chance, compared=("mean",)
+    )
+    alone = EBClassifier(covariance="diagonal", shrinkage="mean", calibrate=False)
+    with COVARIANCES.added(entry):
+        model = EBClassifier().fit(sim.data, sim.target)
+    chosen = dict(
+        zip(model.selection_.candidates, model.selection_.weight, strict=True)
+    )
+    assert set(chosen) >= {("diagonal", "mean"), ("chance", "mean")}
+    assert ("shrunken", "mean") not in chosen
+    want = alone.fit(sim.data, sim.target).coef_[0]
+    assert np.corrcoef(model.coef_[0], want)[0, 1] > 0.9
 
 
 def test_too_few_samples_take_the_stated_choice() -> None:

@@ -136,13 +136,24 @@ class Recipe:
         """The candidates that are different, once the covariances are estimated.
 
         Where there is no correlation nothing is better than the posterior mean. A way
-        to shrink that was asked for by name stays.
+        to shrink that was asked for by name stays. Where the usual covariance finds
+        none, but another one does, perhaps by chance, what is compared with the usual
+        one is compared with the diagonal instead.
         """
         if set(effects) == {_INDEPENDENT} != set(self.covariances):
             asked_for = {how for _, how in self.names}
             how = asked_for.pop() if len(asked_for) == 1 else "mean"
             return self.only([(_INDEPENDENT, how)])
-        names = [name for name in self.names if name[0] in effects]
+        instead = {
+            name: _INDEPENDENT
+            for name in self.covariances
+            if COVARIANCES[name].is_usual
+        }
+        names = [
+            (name if name in effects else instead.get(name, name), how)
+            for name, how in self.names
+        ]
+        names = [name for name in dict.fromkeys(names) if name[0] in effects]
         p = next(iter(effects.values())).z.shape[1]
         fewer = [name for name in names if (self.shrinkage(name).n_largest or 0) < p]
         return self.only(fewer or names)
