@@ -13,6 +13,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import NearestCentroid
 
+import real_sets
 from ebda import EBClassifier
 from ebda.baselines import (
     FAIR,
@@ -31,6 +32,7 @@ from ebda.sizes import override
 
 REFERENCE = Path(__file__).parent / "reference"
 FAIR_CASES = json.loads((REFERENCE / "fair.json").read_text())
+HIDIMDA_CASES = json.loads((REFERENCE / "hidimda.json").read_text())["cases"]
 SDA_CASES = json.loads((REFERENCE / "sda.json").read_text())["cases"]
 KERNEL_CASES = json.loads((REFERENCE / "dp_variational.json").read_text())
 ALL = [
@@ -118,6 +120,32 @@ def test_fair_selects_the_features_of_the_reference(case: dict[str, Any]) -> Non
     assert model.selected_.nonzero()[0].tolist() == case["selected_zero_based"]
     assert model.n_selected_ == case["n_selected"]
     assert (model.coef_[0] != 0).tolist() == model.selected_.tolist()
+
+
+@pytest.mark.parametrize(
+    "case", HIDIMDA_CASES, ids=lambda c: " ".join([c["data"], c.get("part", "")])
+)
+def test_fair_with_unequal_classes_is_that_of_hidimda(case: dict[str, Any]) -> None:
+    if case["data"] == "golub":
+        golub = load_golub()
+        part = golub.split == "train" if case["part"] == "train" else golub.split != ""
+        X, y = golub.data[part], golub.target[part]
+    else:
+        X, y = real_sets.load(case["data"]), case["y"]
+    model = FAIR().fit(X, y)
+    assert model.selected_.nonzero()[0].tolist() == case["selected"]
+
+
+def test_fair_with_one_sample_in_a_class_has_the_unit_of_the_other(sim: Any) -> None:
+    X, y = sim.data[:21], sim.target[:21]
+    criterion = FAIR().fit(X, y).criterion_
+    z = IndependenceRule().fit(X, y).z_
+    first = np.argmax(np.abs(z))
+    t2 = z[first] ** 2
+    unit = X[:20, first].var(ddof=1)
+    eigenvalue = X[:20, first].var() * 20 / (19 * unit)
+    expected = 21 * (t2 + 19 / 21) ** 2 / (eigenvalue * 20 * (1 + t2))
+    assert criterion[0] == pytest.approx(expected)
 
 
 def test_fair_eigenvalues_are_those_of_the_correlation(sim: Any) -> None:

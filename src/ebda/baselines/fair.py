@@ -32,7 +32,9 @@ class FAIR(SampleClassifier):
 
     where the sums run over the m largest ``|T|`` and lambda_m is the largest
     eigenvalue of the pooled correlation matrix of these features. Two classes only;
-    the first of `classes_` has n1 samples.
+    the first of `classes_` has n1 samples. As in R's HiDimDA, T has the pooled
+    variance, and the residuals whose correlations these are have as their unit the
+    root of the mean of both class variances, whatever the class sizes are.
 
     Parameters
     ----------
@@ -100,6 +102,7 @@ def _criterion(
     n1, n2 = moments.counts
     n = len(X)
     m = np.arange(1, len(order) + 1)
+    unit = np.sqrt(_mean_variance(moments))
     squares = np.cumsum(contrasts.z[0, order] ** 2)
     without_eigenvalue = n * (squares + m * (n1 - n2) / n) ** 2
     without_eigenvalue /= n1 * n2 * (m + squares)
@@ -110,7 +113,7 @@ def _criterion(
         rows = slice(start, min(start + size, len(order)))
         block = order[rows]
         residual = X[:, block].astype(np.float64) - moments.means[:, block][codes]
-        residual /= np.sqrt(contrasts.variance[block] * (n - 2))
+        residual /= unit[block] * np.sqrt(n - 2)
         grams = np.einsum("ij,kj->jik", residual, residual)
         grams[0] += gram
         np.cumsum(grams, axis=0, out=grams)
@@ -121,6 +124,14 @@ def _criterion(
         if rest <= criterion[: rows.stop].max():
             return criterion[: rows.stop]
     return criterion
+
+
+def _mean_variance(moments: ClassMoments) -> FloatArray:
+    """Mean of the variances of the classes, of those that have more than one sample."""
+    several = moments.counts > 1
+    squares = moments.centred_squares[several]
+    mean: FloatArray = (squares.T / (moments.counts[several] - 1)).mean(axis=1)
+    return mean
 
 
 register(
