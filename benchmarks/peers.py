@@ -29,8 +29,8 @@ from ebda import EBClassifier, paper
 from ebda.baselines import LassoLogistic, ShrinkageDA, ShrunkenCentroids
 
 Array = NDArray[Any]
-# Penalties for samples of length one, from no fit at all to separation, numbers of
-# components, and the thresholds of the shrunken centroids in standard errors.
+# Penalties for samples of length one, from no fit at all to separation, and numbers of
+# components.
 PENALTIES = np.logspace(-2, 5, 15)
 COSTS = np.logspace(-2, 4, 13)
 COMPONENTS = range(1, 11)
@@ -39,7 +39,6 @@ COMPONENTS = range(1, 11)
 # number of iterations.
 SCREENED = 500
 ELASTIC_PENALTIES = np.logspace(-1.5, 1, 6)
-THRESHOLDS = np.append(1e-6, np.arange(0.5, 10.1, 0.5))
 
 
 class RowSpace(TransformerMixin, BaseEstimator):
@@ -221,8 +220,7 @@ def _lasso(n_folds: int, seed: int) -> Any:
 
 
 def _centroids(n_folds: int, seed: int) -> Any:
-    grid = {"shrink_threshold": THRESHOLDS}
-    return GridSearchCV(ShrunkenCentroids(), grid, cv=_folds(n_folds, seed))
+    return ShrunkenCentroids(cv=n_folds, random_state=seed)
 
 
 def _paper(method: str, study: int | str) -> Callable[[int, int], Any]:

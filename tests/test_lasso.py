@@ -106,7 +106,7 @@ def test_folds_can_be_given(sim: Any) -> None:
 
 def test_bad_folds_are_refused(sim: Any) -> None:
     alone = PredefinedSplit((sim.target == "a").astype(int))
-    with pytest.raises(ValueError, match="one class only to learn from"):
+    with pytest.raises(ValueError, match="has no sample of one of the classes"):
         LassoLogistic(cv=alone).fit(sim.data, sim.target)
     with pytest.raises(ValueError, match="cv at least 2"):
         LassoLogistic(cv=1).fit(sim.data, sim.target)

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from scipy.special import logit
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import StratifiedKFold, check_cv
 
 from ebda.baselines.base import SampleClassifier
+from ebda.baselines.folds import splits
 from ebda.estimators import validation
 from ebda.estimators.linear_classifier import SELECTED, linear_schema
 from ebda.moments.classwise import ClassMoments
@@ -114,28 +114,10 @@ class LassoLogistic(SampleClassifier):
         constant = path.intercept[best] - weights @ path.centre
         return LinearRule(weights[None, :], np.array([constant]))
 
-    def _splits(self, data: FloatArray, codes: IntArray) -> list[Any]:
-        cv = self.cv
-        if isinstance(cv, int | np.integer):
-            folds = min(int(cv), int(np.bincount(codes).min()))
-            if folds < 2:
-                raise ValueError(
-                    "cross-validation needs at least two samples in every class, and "
-                    "cv at least 2"
-                )
-            cv = StratifiedKFold(folds, shuffle=True, random_state=self.random_state)
-        splits = list(check_cv(cv, codes, classifier=True).split(data, codes))
-        for train, _ in splits:
-            if len(np.unique(codes[train])) < 2:
-                raise ValueError(
-                    "a fold leaves samples of one class only to learn from"
-                )
-        return splits
-
     def _choose(self, data: FloatArray, codes: IntArray) -> int:
         """Index of the chosen lambda on the path."""
         deviances = []
-        for train, test in self._splits(data, codes):
+        for train, test in splits(data, codes, self.cv, self.random_state):
             path = fit_path(data[train], codes[train], self.n_lambdas, self.tol)
             scores = path.scores(data[test], self.lambdas_)
             deviances.append(_deviances(scores, codes[test]))

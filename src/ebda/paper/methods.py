@@ -170,7 +170,9 @@ FURTHER: dict[str, Maker] = {
         priors="uniform",
         calibrate=False,
     ),
-    "ShrunkenCentroids": lambda n_jobs, seed: ShrunkenCentroids(priors="uniform"),
+    "ShrunkenCentroids": lambda n_jobs, seed: ShrunkenCentroids(
+        priors="uniform", random_state=seed
+    ),
 }
 
 
