@@ -4,7 +4,11 @@
   covariance (equation 5).
 - `optimal_worst_case`, `worst_case_error`, `theorem1_bound`: worst cases over the
   paper's parameter space (equation 6 and Theorem 1).
+- `theorem2`, `growth`: how far a rule may be from the optimal one (Theorem 2), and the
+  quantities that the theorems need to vanish.
 - `check_conditions`: whether an estimator of eta meets Conditions 1 and 2.
+- `hard_threshold`, `hard_threshold_risk`, `t_tail_bound`, `null_effects_bound`: hard
+  thresholding at b_n (Remark 2), and what the proofs need of it.
 - `expected_error`: the error to expect from a study, before any data are collected.
 
 A covariance is given as a number, a vector, a matrix, an `AR1` or a `LowRank`; see
@@ -22,8 +26,15 @@ from ebda.theory.covariances import (
     LowRank,
     as_covariance,
 )
+from ebda.theory.optimality import Growth, Optimality, growth, theorem2
 from ebda.theory.planning import expected_error
 from ebda.theory.rates import c_p, error_rate, error_rates, optimal_error
+from ebda.theory.thresholding import (
+    hard_threshold,
+    hard_threshold_risk,
+    null_effects_bound,
+    t_tail_bound,
+)
 from ebda.theory.worst_case import optimal_worst_case, theorem1_bound, worst_case_error
 
 __all__ = [
@@ -32,15 +43,23 @@ __all__ = [
     "Covariance",
     "Dense",
     "Diagonal",
+    "Growth",
     "LowRank",
+    "Optimality",
     "as_covariance",
     "c_p",
     "check_conditions",
     "error_rate",
     "error_rates",
     "expected_error",
+    "growth",
+    "hard_threshold",
+    "hard_threshold_risk",
+    "null_effects_bound",
     "optimal_error",
     "optimal_worst_case",
+    "t_tail_bound",
     "theorem1_bound",
+    "theorem2",
     "worst_case_error",
 ]

@@ -188,6 +188,29 @@ def theorem1_bound(
     >>> theorem1_bound([100, 10_000, 10**8], 16.0, 10, 20, 1.0).round(4)
     array([0.1549, 0.0292, 0.0228])
     """
+    xi, tau = bound_terms(n, c_p, s_n, eps_n, lambda_1, constant)
+    bound: FloatArray = ndtr(-np.sqrt(xi) * (1 - tau))
+    return bound
+
+
+def bound_terms(
+    n: npt.ArrayLike,
+    c_p: npt.ArrayLike,
+    s_n: npt.ArrayLike,
+    eps_n: npt.ArrayLike,
+    lambda_1: npt.ArrayLike,
+    constant: float,
+) -> tuple[FloatArray, FloatArray]:
+    """xi and tau, with which the bound of Theorem 1 is ``Phi(-sqrt(xi) (1 - tau))``.
+
+    ``xi = C_p / (4 lambda_1)``. tau is computed from its terms: as a difference it
+    would lose the digits that Theorem 2 is about.
+
+    Parameters
+    ----------
+    n, c_p, s_n, eps_n, lambda_1, constant
+        As for `theorem1_bound`.
+    """
     n, c, s, eps, lam = (
         np.asarray(x, dtype=np.float64) for x in (n, c_p, s_n, eps_n, lambda_1)
     )
@@ -195,11 +218,10 @@ def theorem1_bound(
         raise ValueError("n and c_p must be positive, s_n and eps_n non-negative")
     if not (lam >= 1).all():
         raise ValueError("lambda_1 must be at least 1, because R has trace p")
-    lost = np.sqrt(s * eps / n) + np.sqrt(eps * c) + np.sqrt(c)
-    margin = np.sqrt(n / 8) * c - constant * lost
-    sd = np.sqrt(lam) * (np.sqrt(n * c / 2) + constant * np.sqrt(eps))
-    bound: FloatArray = ndtr(-margin / sd)
-    return bound
+    of_signal, of_noise = np.sqrt(n / 2) * c, np.sqrt(eps * c)
+    lost = np.sqrt(s * eps / n) + of_noise + np.sqrt(c)
+    tau = constant * (of_noise + 2 * lost) / (of_signal + constant * of_noise)
+    return c / (4 * lam), tau
 
 
 def _largest_form(u: FloatArray, lambda_1: float) -> float:
