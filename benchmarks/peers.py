@@ -26,7 +26,12 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from ebda import EBClassifier, paper
-from ebda.baselines import LassoLogistic, ShrinkageDA, ShrunkenCentroids
+from ebda.baselines import (
+    LassoLogistic,
+    RegularizedDA,
+    ShrinkageDA,
+    ShrunkenCentroids,
+)
 
 Array = NDArray[Any]
 # Penalties for samples of length one, from no fit at all to separation, numbers of
@@ -244,6 +249,12 @@ METHODS: dict[str, Callable[[int, int], Any]] = {
     "DP (study 1)": _paper("Sparse DP", 1),
     "Shrinkage LDA": lambda n_folds, seed: ShrinkageLDA(),
     "Shrinkage DA (sda)": lambda n_folds, seed: ShrinkageDA(),
+    "Regularised DA": lambda n_folds, seed: RegularizedDA(
+        cv=n_folds, random_state=seed
+    ),
+    "Regularised DA, centroids": lambda n_folds, seed: RegularizedDA(
+        centroids=True, cv=n_folds, random_state=seed
+    ),
     "PLS-DA": _pls,
     "Ridge logistic": _ridge,
     "Linear SVM": _svm,

@@ -15,6 +15,7 @@ from ebda.baselines import (
     IndependenceRule,
     LassoLogistic,
     PseudoInverseLDA,
+    RegularizedDA,
     ShrinkageDA,
     ShrunkenCentroids,
 )
@@ -35,6 +36,9 @@ from ebda.priors import PRIORS
         ShrinkageDA(),
         ShrunkenCentroids(),
         LassoLogistic(n_lambdas=20, cv=3, random_state=0),
+        RegularizedDA(cv=3),
+        RegularizedDA(pooling=0.3, shrinkage=0.3),
+        RegularizedDA(cv=3, centroids=True),
     ]
 )
 # Some checks go on with partial_fit after fit, which is said to be a poor idea.

@@ -221,6 +221,8 @@ def test_names_of_features_come_back_and_are_checked_again(tmp_path: Path) -> No
         baselines.FAIR(max_features=5),
         baselines.LassoLogistic(n_lambdas=5, cv=3, random_state=0),
         baselines.PseudoInverseLDA(priors=[0.3, 0.7]),
+        baselines.RegularizedDA(pooling=0.5, shrinkage=0.3),
+        baselines.RegularizedDA(centroids=True, cv=3, random_state=0),
         baselines.ShrinkageDA(),
         baselines.ShrunkenCentroids(),
     ],

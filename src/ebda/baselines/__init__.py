@@ -1,6 +1,7 @@
 """The classifiers that EBClassifier is compared with, as scikit-learn estimators.
 
-Each is a linear classifier with ``coef_`` and ``intercept_`` in the units of X.
+Each is a linear classifier with ``coef_`` and ``intercept_`` in the units of X; where
+the rule of one is not linear (:class:`RegularizedDA`), it has neither.
 """
 
 from ebda.baselines.fair import FAIR
@@ -8,6 +9,7 @@ from ebda.baselines.greenshtein_park import GreenshteinPark
 from ebda.baselines.independence import IndependenceRule
 from ebda.baselines.lasso import LassoLogistic
 from ebda.baselines.pseudo_inverse import PseudoInverseLDA
+from ebda.baselines.regularized_da import RegularizedDA
 from ebda.baselines.shrinkage_da import ShrinkageDA
 from ebda.baselines.shrunken_centroids import ShrunkenCentroids
 
@@ -17,6 +19,7 @@ __all__ = [
     "IndependenceRule",
     "LassoLogistic",
     "PseudoInverseLDA",
+    "RegularizedDA",
     "ShrinkageDA",
     "ShrunkenCentroids",
 ]
