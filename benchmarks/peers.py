@@ -31,6 +31,7 @@ from ebda.baselines import (
     RegularizedDA,
     ShrinkageDA,
     ShrunkenCentroids,
+    ThresholdedLDA,
 )
 
 Array = NDArray[Any]
@@ -255,6 +256,7 @@ METHODS: dict[str, Callable[[int, int], Any]] = {
     "Regularised DA, centroids": lambda n_folds, seed: RegularizedDA(
         centroids=True, cv=n_folds, random_state=seed
     ),
+    "Thresholded LDA": lambda n_folds, seed: ThresholdedLDA(random_state=seed),
     "PLS-DA": _pls,
     "Ridge logistic": _ridge,
     "Linear SVM": _svm,

@@ -18,6 +18,7 @@ from ebda.baselines import (
     RegularizedDA,
     ShrinkageDA,
     ShrunkenCentroids,
+    ThresholdedLDA,
 )
 from ebda.paper import classifier
 from ebda.priors import PRIORS
@@ -39,6 +40,7 @@ from ebda.priors import PRIORS
         RegularizedDA(cv=3),
         RegularizedDA(pooling=0.3, shrinkage=0.3),
         RegularizedDA(cv=3, centroids=True),
+        ThresholdedLDA(n_splits=3),
     ]
 )
 # Some checks go on with partial_fit after fit, which is said to be a poor idea.
