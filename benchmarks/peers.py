@@ -31,6 +31,7 @@ from ebda.baselines import (
     RegularizedDA,
     ShrinkageDA,
     ShrunkenCentroids,
+    SparseLDA,
     ThresholdedLDA,
 )
 
@@ -257,6 +258,7 @@ METHODS: dict[str, Callable[[int, int], Any]] = {
         centroids=True, cv=n_folds, random_state=seed
     ),
     "Thresholded LDA": lambda n_folds, seed: ThresholdedLDA(random_state=seed),
+    "Sparse LDA": lambda n_folds, seed: SparseLDA(cv=n_folds, random_state=seed),
     "PLS-DA": _pls,
     "Ridge logistic": _ridge,
     "Linear SVM": _svm,

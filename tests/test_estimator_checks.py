@@ -18,6 +18,7 @@ from ebda.baselines import (
     RegularizedDA,
     ShrinkageDA,
     ShrunkenCentroids,
+    SparseLDA,
     ThresholdedLDA,
 )
 from ebda.paper import classifier
@@ -41,6 +42,7 @@ from ebda.priors import PRIORS
         RegularizedDA(pooling=0.3, shrinkage=0.3),
         RegularizedDA(cv=3, centroids=True),
         ThresholdedLDA(n_splits=3),
+        SparseLDA(cv=3),
     ]
 )
 # Some checks go on with partial_fit after fit, which is said to be a poor idea.

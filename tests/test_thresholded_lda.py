@@ -153,6 +153,7 @@ def test_the_threshold_of_a_sparse_covariance_is_found() -> None:
     assert plain.n_pairs_ < 60
 
 
+@pytest.mark.slow
 def test_it_is_consistent_where_the_covariance_is_sparse() -> None:
     """Near the error of the optimal rule, which the independence rule is not."""
     p, n = 300, 150

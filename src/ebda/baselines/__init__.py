@@ -12,6 +12,7 @@ from ebda.baselines.pseudo_inverse import PseudoInverseLDA
 from ebda.baselines.regularized_da import RegularizedDA
 from ebda.baselines.shrinkage_da import ShrinkageDA
 from ebda.baselines.shrunken_centroids import ShrunkenCentroids
+from ebda.baselines.sparse_lda import SparseLDA
 from ebda.baselines.thresholded_lda import ThresholdedLDA
 
 __all__ = [
@@ -23,5 +24,6 @@ __all__ = [
     "RegularizedDA",
     "ShrinkageDA",
     "ShrunkenCentroids",
+    "SparseLDA",
     "ThresholdedLDA",
 ]

@@ -48,11 +48,10 @@ class ScaledSamples:
         codes: IntArray,
         scaled: bool,
         moments: ClassMoments | None = None,
-        n_classes: int = 0,
     ) -> ScaledSamples:
-        """From samples; moments are computed where they are not at hand."""
+        """From samples of all classes; moments are computed if they are not given."""
         if moments is None:
-            moments = class_moments(X, codes, n_classes)
+            moments = class_moments(X, codes, int(codes.max()) + 1)
         used = varies_within(X, codes)
         means = moments.means[:, used]
         df = len(codes) - len(means)

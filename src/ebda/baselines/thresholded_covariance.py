@@ -188,6 +188,34 @@ def count_pairs(
     return counts
 
 
+def feasible(
+    A: FloatArray, df: float, threshold: Threshold, constants: FloatArray, step: float
+) -> FloatArray:
+    """The constants M that keep no more pairs than memory should hold.
+
+    Parameters
+    ----------
+    A, df, threshold
+        As in `sparse_covariance`.
+    constants : ndarray of shape (n_constants,)
+        M, ascending.
+    step : float
+        ``sqrt(log p / n)``.
+    """
+    p = A.shape[1]
+    if p * (p - 1) // 2 <= sizes.covariance_pairs:
+        return constants
+    kept = count_pairs(A, df, threshold, constants * step)
+    few = kept <= sizes.covariance_pairs
+    if not few.any():
+        raise ValueError(
+            f"the largest constant, {constants[-1]:g}, keeps {kept[-1]} pairs of "
+            f"features, and {sizes.covariance_pairs} are the limit; allow a larger one"
+        )
+    found: FloatArray = constants[few]
+    return found
+
+
 @dataclass(frozen=True, eq=False)
 class SparseCovariance:
     """A thresholded covariance in units of the standard deviations.

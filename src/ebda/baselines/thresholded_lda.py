@@ -13,7 +13,7 @@ from ebda.baselines.scaled_samples import ScaledSamples
 from ebda.baselines.thresholded_covariance import (
     CONSTANTS,
     Threshold,
-    count_pairs,
+    feasible,
     rate,
     sparse_covariance,
     split_risks,
@@ -116,7 +116,9 @@ class ThresholdedLDA(SampleClassifier):
         threshold = Threshold(self.kind == "soft", bool(self.adaptive))
         samples = ScaledSamples.of(X, codes, self.scaled, moments)
         step = rate(samples.residual.shape[1], len(codes))
-        self.constants_ = feasible(samples, threshold, constants, step)
+        self.constants_ = feasible(
+            samples.residual, samples.df, threshold, constants, step
+        )
         self.risks_ = np.zeros(len(self.constants_))
         if len(self.constants_) > 1:
             chosen = choose_features(
@@ -150,23 +152,6 @@ class ThresholdedLDA(SampleClassifier):
                 steps *= np.sqrt(len(codes) / len(A1))
             total += split_risks(A1, df1, A2, df2, threshold, steps)
         return total / self.n_splits
-
-
-def feasible(
-    samples: ScaledSamples, threshold: Threshold, constants: FloatArray, step: float
-) -> FloatArray:
-    """The constants that keep no more pairs than memory should hold."""
-    p = len(samples.unit)
-    if p * (p - 1) // 2 <= sizes.covariance_pairs:
-        return constants
-    kept = count_pairs(samples.residual, samples.df, threshold, constants * step)
-    few = kept <= sizes.covariance_pairs
-    if not few.any():
-        raise ValueError(
-            f"the largest constant, {constants[-1]:g}, keeps {kept[-1]} pairs of "
-            f"features, and {sizes.covariance_pairs} are the limit; allow a larger one"
-        )
-    return constants[few]
 
 
 def part_of_each_class(codes: IntArray, rng: np.random.RandomState) -> Any:
