@@ -116,7 +116,7 @@ def test_it_is_consistent_where_both_are_sparse() -> None:
 
 def test_a_correlated_feature_has_a_weight_without_a_difference() -> None:
     X, y, _, _ = pairs(150, 40)
-    model = SparseLDA(2, 1.5).fit(X, y)
+    model = SparseLDA(2, 1.75).fit(X, y)
     assert model.n_differences_ == 5
     assert model.selected_.nonzero()[0].tolist() == list(range(10))
 
