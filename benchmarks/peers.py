@@ -27,6 +27,7 @@ from sklearn.svm import SVC
 
 from ebda import EBClassifier, paper
 from ebda.baselines import (
+    DickerZhao,
     LassoLogistic,
     RegularizedDA,
     ShrinkageDA,
@@ -259,6 +260,7 @@ METHODS: dict[str, Callable[[int, int], Any]] = {
     ),
     "Thresholded LDA": lambda n_folds, seed: ThresholdedLDA(random_state=seed),
     "Sparse LDA": lambda n_folds, seed: SparseLDA(cv=n_folds, random_state=seed),
+    "Dicker and Zhao": lambda n_folds, seed: DickerZhao(),
     "PLS-DA": _pls,
     "Ridge logistic": _ridge,
     "Linear SVM": _svm,

@@ -11,6 +11,7 @@ from sklearn.utils.estimator_checks import check_estimator, parametrize_with_che
 from ebda import EBClassifier, NormalMeans
 from ebda.baselines import (
     FAIR,
+    DickerZhao,
     GreenshteinPark,
     IndependenceRule,
     LassoLogistic,
@@ -43,6 +44,7 @@ from ebda.priors import PRIORS
         RegularizedDA(cv=3, centroids=True),
         ThresholdedLDA(n_splits=3),
         SparseLDA(cv=3),
+        DickerZhao(),
     ]
 )
 # Some checks go on with partial_fit after fit, which is said to be a poor idea.

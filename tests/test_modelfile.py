@@ -225,6 +225,8 @@ def test_names_of_features_come_back_and_are_checked_again(tmp_path: Path) -> No
         baselines.RegularizedDA(centroids=True, cv=3, random_state=0),
         baselines.ShrinkageDA(),
         baselines.ShrunkenCentroids(),
+        baselines.DickerZhao(),
+        baselines.DickerZhao("linear", grid=[-1.0, 0.0, 1.0]),
         baselines.SparseLDA(cv=3, random_state=0),
         baselines.ThresholdedLDA(n_splits=3, random_state=0),
     ],

@@ -1,9 +1,11 @@
 """The classifiers that EBClassifier is compared with, as scikit-learn estimators.
 
 Each is a linear classifier with ``coef_`` and ``intercept_`` in the units of X; where
-the rule of one is not linear (:class:`RegularizedDA`), it has neither.
+the rule of one is not linear (:class:`RegularizedDA`, :class:`DickerZhao`), it has
+neither.
 """
 
+from ebda.baselines.dicker_zhao import DickerZhao
 from ebda.baselines.fair import FAIR
 from ebda.baselines.greenshtein_park import GreenshteinPark
 from ebda.baselines.independence import IndependenceRule
@@ -17,6 +19,7 @@ from ebda.baselines.thresholded_lda import ThresholdedLDA
 
 __all__ = [
     "FAIR",
+    "DickerZhao",
     "GreenshteinPark",
     "IndependenceRule",
     "LassoLogistic",
