@@ -26,7 +26,15 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from ebda import EBClassifier, paper
-from ebda.baselines import LassoLogistic, ShrinkageDA, ShrunkenCentroids
+from ebda.baselines import (
+    DickerZhao,
+    LassoLogistic,
+    RegularizedDA,
+    ShrinkageDA,
+    ShrunkenCentroids,
+    SparseLDA,
+    ThresholdedLDA,
+)
 
 Array = NDArray[Any]
 # Penalties for samples of length one, from no fit at all to separation, and numbers of
@@ -242,6 +250,15 @@ METHODS: dict[str, Callable[[int, int], Any]] = {
     "DP (study 1)": _paper("Sparse DP", 1),
     "Shrinkage LDA": lambda n_folds, seed: ShrinkageLDA(),
     "Shrinkage DA (sda)": lambda n_folds, seed: ShrinkageDA(),
+    "Regularised DA": lambda n_folds, seed: RegularizedDA(
+        cv=n_folds, random_state=seed
+    ),
+    "Regularised DA, centroids": lambda n_folds, seed: RegularizedDA(
+        centroids=True, cv=n_folds, random_state=seed
+    ),
+    "Thresholded LDA": lambda n_folds, seed: ThresholdedLDA(random_state=seed),
+    "Sparse LDA": lambda n_folds, seed: SparseLDA(cv=n_folds, random_state=seed),
+    "Dicker and Zhao": lambda n_folds, seed: DickerZhao(),
     "PLS-DA": _pls,
     "Ridge logistic": _ridge,
     "Linear SVM": _svm,

@@ -11,12 +11,16 @@ from sklearn.utils.estimator_checks import check_estimator, parametrize_with_che
 from ebda import EBClassifier, NormalMeans
 from ebda.baselines import (
     FAIR,
+    DickerZhao,
     GreenshteinPark,
     IndependenceRule,
     LassoLogistic,
     PseudoInverseLDA,
+    RegularizedDA,
     ShrinkageDA,
     ShrunkenCentroids,
+    SparseLDA,
+    ThresholdedLDA,
 )
 from ebda.paper import classifier
 from ebda.priors import PRIORS
@@ -35,6 +39,12 @@ from ebda.priors import PRIORS
         ShrinkageDA(),
         ShrunkenCentroids(),
         LassoLogistic(n_lambdas=20, cv=3, random_state=0),
+        RegularizedDA(cv=3),
+        RegularizedDA(pooling=0.3, shrinkage=0.3),
+        RegularizedDA(cv=3, centroids=True),
+        ThresholdedLDA(n_splits=3),
+        SparseLDA(cv=3),
+        DickerZhao(),
     ]
 )
 # Some checks go on with partial_fit after fit, which is said to be a poor idea.

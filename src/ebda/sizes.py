@@ -56,6 +56,15 @@ class Sizes:
         rule suits the data, and fitting would take longer than reading the data.
     gram_elements : int
         Values of the Gram matrices whose eigenvalues are computed at a time: 2 MiB.
+    covariance_block : int
+        Covariances that are formed at a time: 8 MiB.
+    covariance_pairs : int
+        Pairs of features that a sparse covariance may have: it takes up 0.1 GiB, and
+        three times as much while it is made.
+    split_features : int
+        Features that the threshold of covariances is chosen by.
+    dense_features : int
+        Features up to which a sparse covariance is inverted as a dense matrix.
     residual_elements : int
         Values of residuals that are kept in memory: 64 MiB. Folds need all of those of
         the features that rules are compared on.
@@ -125,6 +134,10 @@ class Sizes:
     least_compared: int = 1 << 12
     compared_values: int = 1 << 22
     gram_elements: int = 1 << 18
+    covariance_block: int = 1 << 20
+    covariance_pairs: int = 1 << 22
+    split_features: int = 1 << 10
+    dense_features: int = 1 << 10
     residual_elements: int = 1 << 23
     stacked_values: int = 1 << 20
     chain_values: int = 1 << 14

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+import numpy as np
 import numpy.typing as npt
 
 from ebda.estimators.linear_classifier import LinearClassifier
 from ebda.moments.classwise import ClassMoments
-from ebda.rule.linear_rule import LinearRule
-from ebda.typing import IntArray
+from ebda.moments.contrasts import contrast_weights
+from ebda.rule.linear_rule import LinearRule, log_odds
+from ebda.typing import FloatArray, IntArray
 
 
 class SampleClassifier(LinearClassifier):
@@ -45,3 +47,23 @@ class SampleClassifier(LinearClassifier):
     def _learn(self, X: Any, codes: IntArray, moments: ClassMoments) -> LinearRule:
         """The rule, from checked samples, the codes of their classes and moments."""
         raise NotImplementedError
+
+
+def midpoint_rule(
+    coef: FloatArray, moments: ClassMoments, class_prior: FloatArray
+) -> LinearRule:
+    """The rule with given coefficients that cuts at the midpoint of each contrast.
+
+    Parameters
+    ----------
+    coef : ndarray of shape (n_contrasts, n_features)
+        Coefficients, for the contrasts of :mod:`ebda.moments.contrasts`.
+    moments : ClassMoments
+        With the class means.
+    class_prior : ndarray of shape (n_classes,)
+        Class probabilities.
+    """
+    positive, negative = contrast_weights(moments.counts)
+    middle = (positive + negative) / 2
+    at_middle = np.einsum("ck,ck->c", coef @ moments.means.T, middle)
+    return LinearRule(coef, log_odds(class_prior) - at_middle)

@@ -65,6 +65,11 @@ def to_onnx(model: Any, dtype: npt.DTypeLike = np.float32) -> Any:
             "is a classifier of ebda, or a Pipeline that ends in one"
         )
     check_is_fitted(classifier)
+    if not hasattr(classifier, "coef_"):
+        raise TypeError(
+            f"this {type(classifier).__name__} cannot be converted to ONNX: its rule "
+            "is not linear"
+        )
     tensors = {"float32": FloatTensorType, "float64": DoubleTensorType}
     name = np.dtype(dtype).name
     if name not in tensors:

@@ -1,0 +1,87 @@
+"""Choice of amounts by the errors of held-out samples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import StratifiedKFold
+
+from ebda.typing import FloatArray, IntArray
+
+
+def amounts(
+    name: str, given: Any, grid: tuple[float, ...], most: float = np.inf
+) -> FloatArray:
+    """The amounts to choose from, in ascending order.
+
+    Parameters
+    ----------
+    name : str
+        Name of the parameter, for the error.
+    given : None, float or array-like
+        What the user gave.
+    grid : tuple of float
+        What None stands for.
+    most : float
+        The largest that is allowed.
+
+    Examples
+    --------
+    >>> amounts("shrinkage", [0.5, 0.1], (), most=1)
+    array([0.1, 0.5])
+    """
+    try:
+        values = np.unique(np.asarray(grid if given is None else given, dtype=float))
+    except (TypeError, ValueError):
+        values = np.array([])
+    if not (values.size and (values >= 0).all() and (values <= most).all()):
+        between = f"between 0 and {most:g}" if np.isfinite(most) else "zero or more"
+        raise ValueError(
+            f"{name} must be None, a number or a list of numbers {between}, got "
+            f"{given!r}"
+        )
+    return values
+
+
+def sum_over_folds(
+    codes: IntArray,
+    cv: int,
+    random_state: Any,
+    errors: Callable[[IntArray, IntArray], FloatArray],
+) -> FloatArray:
+    """Errors of held-out samples, summed over stratified folds.
+
+    Parameters
+    ----------
+    codes : ndarray of int of shape (n_samples,)
+        Classes.
+    cv : int
+        Number of folds; fewer where a class has fewer samples.
+    random_state : int, RandomState or None
+        Determines the folds.
+    errors : callable
+        From the indices of the training and of the held-out samples to an array of
+        counts.
+    """
+    folds = min(cv, int(np.bincount(codes).min()))
+    if folds < 2:
+        raise ValueError(
+            "cross-validation needs at least two samples in every class and cv of 2 or "
+            "more; without it, each amount must be given as one number"
+        )
+    splits = StratifiedKFold(folds, shuffle=True, random_state=random_state)
+    parts = [errors(*split) for split in splits.split(codes, codes)]
+    total: FloatArray = np.sum(parts, axis=0)
+    return total
+
+
+def fewest(errors: FloatArray) -> tuple[int, int]:
+    """Row and column of the fewest errors: the last such row, its last such column.
+
+    >>> fewest(np.array([[3.0, 1.0, 1.0], [2.0, 1.0, 4.0]]))
+    (1, 1)
+    """
+    last = errors.size - 1 - int(errors[::-1, ::-1].argmin())
+    return last // errors.shape[1], last % errors.shape[1]
