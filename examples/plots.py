@@ -18,7 +18,7 @@ import numpy as np
 from ebda import EBClassifier
 from ebda.baselines import IndependenceRule
 from ebda.datasets import load_golub, load_khan
-from ebda.evaluation import cross_validate
+from ebda.evaluation import cross_validate, plan_from_evaluation
 from ebda.plotting import (
     CalibrationDisplay,
     EffectDisplay,
@@ -61,7 +61,6 @@ def of_golub(quick: bool) -> Iterator[tuple[str, Any]]:
             model, effect="posterior_mean", names=golub.feature_names
         ),
     )
-    yield "golub_planning", PlanningDisplay.from_estimator(model)
     for prior in (PointLaplace(), Kernel()):
         fitted = prior.fit(model.z_)
         yield (
@@ -81,6 +80,8 @@ def of_golub(quick: bool) -> Iterator[tuple[str, Any]]:
     honest = found["EBClassifier"]
     yield "golub_scores", ScoreDisplay.from_evaluation(honest, names=golub.sample_id)
     yield "golub_calibration", CalibrationDisplay.from_evaluation(honest)
+    plan = plan_from_evaluation(honest)
+    yield "golub_planning", PlanningDisplay.from_plan(plan)
 
 
 def of_khan(quick: bool) -> Iterator[tuple[str, Any]]:

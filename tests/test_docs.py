@@ -27,6 +27,7 @@ PUBLIC = [
     "data",
     "data.disk",
     "datasets",
+    "evaluation",
     "inputs",
     "modelfile",
     "paper",

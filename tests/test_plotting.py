@@ -11,8 +11,10 @@ from sklearn.exceptions import NotFittedError
 
 from ebda import EBClassifier, NormalMeans, theory
 from ebda.baselines import IndependenceRule
+from ebda.evaluation import Evaluation, plan_from_evaluation
 from ebda.plotting import (
     EffectDisplay,
+    ExpectedErrorDisplay,
     MarginalDisplay,
     PlanningDisplay,
     PriorDisplay,
@@ -268,28 +270,31 @@ def test_wrong_arguments_are_named(
     assert EffectDisplay.from_estimator(two, contrast="b").effect.shape == (200,)
 
 
-def test_planning_is_the_theory_in_the_units_of_the_model(two: EBClassifier) -> None:
-    display = PlanningDisplay.from_estimator(two, [10, 20], rules=["mean", "none"])
-    assert display.current == pytest.approx(15)
+def test_expected_error_is_that_of_theory() -> None:
+    sizes, effects = [10, 20], [0.5, 1.0]
+    display = ExpectedErrorDisplay.from_effects(
+        sizes, effects, 0.9, n_features=200, rules=["mean", "none"]
+    )
     for rule in ("mean", "none"):
-        truth = theory.expected_error(
-            [10, 20],
-            two.prior_.atoms * np.sqrt(2 / 15),
-            weights=two.prior_.weights,
-            n_features=199,
-            rule=rule,
-        )
+        truth = theory.expected_error(sizes, effects, 0.9, n_features=200, rule=rule)
         np.testing.assert_allclose(display.curves[rule], truth)
-    sizes = PlanningDisplay.from_estimator(two, rules=["mean"]).n
-    assert sizes[0] < 15 < sizes[-1]
-    assert (sizes == np.round(sizes)).all()
 
 
-def test_planning_says_what_it_needs(three: EBClassifier) -> None:
-    with pytest.raises(ValueError, match="of two classes; the model has 3"):
-        PlanningDisplay.from_estimator(three)
-    with pytest.raises(TypeError, match=r"discrete prior.*has a PointNormalPrior"):
-        PlanningDisplay.from_estimator(fit(2, prior="normal"))
+def test_a_plan_is_drawn_as_it_is() -> None:
+    codes = np.tile([0, 1, 1], 12)
+    p = np.where(np.arange(36) % 9 == 0, 0.4, 0.7)
+    right = np.c_[np.where(codes == 0, p, 1 - p), np.where(codes == 0, 1 - p, p)]
+    plan = plan_from_evaluation(
+        Evaluation(np.array(["a", "b"]), codes, right, 9), [40, 10, 20], n_test=30
+    )
+    display = PlanningDisplay.from_plan(plan)
+    np.testing.assert_array_equal(display.n, [10, 20, 40])
+    np.testing.assert_array_equal(display.error, plan.error[[1, 2, 0]])
+    np.testing.assert_array_equal(display.low, plan.low[[1, 2, 0]])
+    assert display.current == plan.fitted_to == 16
+    assert display.held_out == pytest.approx(4 / 36)
+    assert display.chance == pytest.approx(1 / 3)
+    assert display.n_test == 30
 
 
 def test_models_that_cannot_be_drawn_are_refused(two: EBClassifier) -> None:

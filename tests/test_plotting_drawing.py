@@ -21,12 +21,13 @@ from scipy.special import softmax
 
 from ebda import EBClassifier
 from ebda.datasets import load_golub, load_khan
-from ebda.evaluation import Evaluation
+from ebda.evaluation import Evaluation, plan_from_evaluation
 from ebda.plotting import (
     CalibrationDisplay,
     EffectDisplay,
     ErrorByMethodDisplay,
     ErrorDisplay,
+    ExpectedErrorDisplay,
     MarginalDisplay,
     PlanningDisplay,
     PriorDisplay,
@@ -113,8 +114,14 @@ DISPLAYS: dict[str, Callable[[RealData], Any]] = {
         {"ours": evaluation(2), "a method with a long name": evaluation(2)}
     ),
     "errors": lambda real: ErrorDisplay({"DP": [0.1, 0.2], "IR": [0.2, 0.4]}),
-    "planning": lambda real: PlanningDisplay.from_effects(
+    "expected error": lambda real: ExpectedErrorDisplay.from_effects(
         [5, 10, 20, 40], [1.0], 0.95, n_features=200
+    ),
+    "planning": lambda real: PlanningDisplay.from_plan(
+        plan_from_evaluation(evaluation(2))
+    ),
+    "planning of five": lambda real: PlanningDisplay.from_plan(
+        plan_from_evaluation(evaluation(5), n_test=40)
     ),
 }
 
@@ -346,7 +353,7 @@ def test_looks_differ_also_without_colour() -> None:
 
 
 def test_curves_differ_in_line_or_marker(real: RealData) -> None:
-    for name in ("marginal", "shrinkage", "planning"):
+    for name in ("marginal", "shrinkage", "expected error", "planning"):
         ax = DISPLAYS[name](real).plot(Figure().subplots()).ax_
         lines = [line for line in ax.lines if not str(line.get_label()).startswith("_")]
         looks = {(i.get_linestyle(), i.get_marker(), i.get_linewidth()) for i in lines}
@@ -358,11 +365,12 @@ def test_figure_of_a_fit_leaves_pyplot_alone(real: RealData) -> None:
     assert [ax.get_title() for ax in figure.axes][1] == "shrinkage"
 
 
-def test_the_size_of_the_study_is_marked_in_its_plan(real: RealData) -> None:
-    plan = PlanningDisplay.from_estimator(real.models[2], [20, 40], rules=["none"])
-    ax = plan.plot(Figure().subplots()).ax_
-    mark = next(i for i in ax.lines if str(i.get_label()).startswith("this study"))
-    assert mark.get_xdata()[0] == pytest.approx(2 / (1 / 47 + 1 / 25))
+def test_what_was_held_out_is_marked_in_a_plan(real: RealData) -> None:
+    plan = plan_from_evaluation(evaluation(2))
+    ax = PlanningDisplay.from_plan(plan).plot(Figure().subplots()).ax_
+    mark = next(i for i in ax.lines if str(i.get_label()).startswith("held out"))
+    assert mark.get_xdata()[0] == plan.fitted_to
+    assert mark.get_ydata()[0] == evaluation(2).error
 
 
 @pytest.mark.slow

@@ -9,7 +9,6 @@ Of a fitted model:
 - `PriorDisplay`: atoms or density of the prior, and its mass at zero.
 - `ShrinkageDisplay`: estimates as functions of z, one for each shrinkage.
 - `EffectDisplay`: volcano plot, effect against the probability of no effect.
-- `PlanningDisplay`: expected error of studies of other sizes.
 - `plot_fit`: marginal and shrinkage side by side.
 
 Of predictions:
@@ -18,6 +17,11 @@ Of predictions:
 - `CalibrationDisplay`: observed shares against predicted probabilities.
 - `ErrorByMethodDisplay`: errors of several methods, with intervals.
 - `ErrorDisplay`: errors of several methods over repetitions, as box plots.
+- `PlanningDisplay`: error to expect with other numbers of samples.
+
+Of theory:
+
+- `ExpectedErrorDisplay`: error of a classifier that knows the prior.
 """
 
 from __future__ import annotations
@@ -30,6 +34,7 @@ except ImportError as error:
 from ebda.plotting.calibration import CalibrationDisplay
 from ebda.plotting.effects import EffectDisplay
 from ebda.plotting.errors import ErrorByMethodDisplay, ErrorDisplay
+from ebda.plotting.expected_error import ExpectedErrorDisplay
 from ebda.plotting.marginal import MarginalDisplay
 from ebda.plotting.planning import PlanningDisplay
 from ebda.plotting.prior import PriorDisplay
@@ -41,6 +46,7 @@ __all__ = [
     "EffectDisplay",
     "ErrorByMethodDisplay",
     "ErrorDisplay",
+    "ExpectedErrorDisplay",
     "MarginalDisplay",
     "PlanningDisplay",
     "PriorDisplay",

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ebda.evaluation import (
+from ebda.evaluation.held_out import (
     CalibrationBins,
     Evaluation,
     calibration_bins,

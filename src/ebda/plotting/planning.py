@@ -1,134 +1,94 @@
-"""The error expected of studies of other sizes, by `theory.expected_error`."""
+"""The error to expect with other numbers of samples, by `evaluation.plan`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 from matplotlib.ticker import NullLocator, ScalarFormatter
 
-from ebda.plotting.display import QUIET, Display, check_has, look, percent
-from ebda.rule.shrinkage import pointwise
-from ebda.theory import expected_error
+from ebda.evaluation import Plan
+from ebda.plotting.display import (
+    FIT,
+    INK,
+    NULL,
+    QUIET,
+    Display,
+    legend_above,
+    percent,
+)
 from ebda.typing import FloatArray
-
-_NAMES = {"none": "none (independence rule)"}
-_RULES = tuple(pointwise())
-# Default sizes: from a quarter of the study to four times its size.
-_FACTORS = 2.0 ** np.arange(-2, 2.5, 0.5)
 
 
 @dataclass(eq=False, repr=False)
 class PlanningDisplay(Display):
-    """Expected error against the number of samples per class, for each rule.
+    """Error to expect against the number of samples per class, with its interval.
 
     Parameters
     ----------
-    n : ndarray
-        Samples per class.
-    curves : dict of str to ndarray
-        Expected errors for these sizes, by the name of the rule.
-    current : float, optional
-        Samples per class of the study at hand.
+    n : ndarray of shape (n_sizes,)
+        Samples per class, ascending.
+    error, low, high : ndarray of shape (n_sizes,)
+        Expected errors and the ends of their intervals.
+    level : float
+        Probability of the intervals.
+    current : float
+        Samples per class of the fits that the held-out error comes from.
+    held_out : float
+        That error.
+    chance : float
+        Error of always predicting the most frequent class.
+    n_test : int, optional
+        Size of the test that the intervals are for.
+    promised : bool
+        Whether a gain from more samples is promised.
 
     Examples
     --------
-    Row (3, 50) of the paper's Table 1:
-
+    >>> import numpy as np
+    >>> from ebda.evaluation import Evaluation, plan_from_evaluation
     >>> from ebda.plotting import PlanningDisplay
-    >>> display = PlanningDisplay.from_effects(
-    ...     [12, 25], [3 / 12.5**0.5], 0.995, n_features=10_000, rules=["mean"]
-    ... )
-    >>> display.curves["mean"].round(2)
-    array([0.16, 0.03])
+    >>> p = np.tile([[0.9, 0.1], [0.2, 0.8], [0.3, 0.7], [0.6, 0.4]], (10, 1))
+    >>> truth = np.tile([0, 1, 0, 0], 10)
+    >>> held_out = Evaluation(np.array(["a", "b"]), truth, p, 10)
+    >>> display = PlanningDisplay.from_plan(plan_from_evaluation(held_out, [20, 80]))
+    >>> display.held_out, display.n
+    (0.25, array([20., 80.]))
     """
 
     n: FloatArray
-    curves: dict[str, FloatArray]
-    current: float | None = None
+    error: FloatArray
+    low: FloatArray
+    high: FloatArray
+    level: float
+    current: float
+    held_out: float
+    chance: float
+    n_test: int | None = None
+    promised: bool = True
 
     @classmethod
-    def from_effects(
-        cls,
-        n: npt.ArrayLike,
-        effects: Any,
-        pi0: float | None = None,
-        *,
-        n_features: int,
-        rules: Sequence[str] = _RULES,
-        **options: Any,
-    ) -> PlanningDisplay:
-        """From assumed effects.
+    def from_plan(cls, plan: Plan) -> PlanningDisplay:
+        """From a plan.
 
         Parameters
         ----------
-        n : array-like
-            Samples per class.
-        effects, pi0, n_features, **options
-            As for :func:`ebda.theory.expected_error`.
-        rules : sequence of {"mean", "sparse", "hard", "none"}
-            Which curves.
+        plan : Plan
+            Of :func:`ebda.evaluation.plan`.
         """
-        sizes = np.atleast_1d(np.asarray(n, dtype=np.float64))
-        curves = {
-            rule: expected_error(
-                sizes, effects, pi0, n_features=n_features, rule=rule, **options
-            )
-            for rule in rules
-        }
-        return cls(sizes, curves)
-
-    @classmethod
-    def from_estimator(
-        cls,
-        model: Any,
-        n: npt.ArrayLike | None = None,
-        rules: Sequence[str] = _RULES,
-    ) -> PlanningDisplay:
-        """From the effects that a classifier of two classes has estimated.
-
-        The theory takes features as independent and the estimated prior as true. Real
-        features are correlated, and the error of a real study is larger: the curve
-        shows what more samples would bring, and is not a promise.
-
-        Parameters
-        ----------
-        model : EBClassifier
-            Fitted, with a discrete prior.
-        n : array-like, optional
-            Samples per class; by default from a quarter to four times those of the
-            fit.
-        rules : sequence of {"mean", "sparse", "hard", "none"}
-            Which curves.
-        """
-        check_has(model, "prior_", "moments_", "contrasts_")
-        if len(model.classes_) != 2:
-            raise ValueError(
-                "the expected error is that of two classes; the model has "
-                f"{len(model.classes_)}"
-            )
-        if not hasattr(model.prior_, "atoms"):
-            raise TypeError(
-                "the expected error needs a discrete prior, as prior='npmle' gives, "
-                "and 'dp' where it finds an effect; the model has a "
-                f"{type(model.prior_).__name__}"
-            )
-        # The harmonic mean: z has the scale of two classes of this size.
-        current = 2 / float(np.sum(1 / model.moments_.counts))
-        if n is None:
-            n = np.unique(np.ceil(np.maximum(current * _FACTORS, 2)))
-        display = cls.from_effects(
-            n,
-            model.prior_.rescale(np.sqrt(2 / current)),
-            n_features=int(np.count_nonzero(~model.contrasts_.constant)),
-            rules=rules,
-            zero_threshold=model.zero_threshold,
+        order = plan.n.argsort()
+        return cls(
+            plan.n[order],
+            plan.error[order],
+            plan.low[order],
+            plan.high[order],
+            plan.level,
+            plan.fitted_to,
+            plan.n_errors / plan.n_samples,
+            plan.chance_error,
+            plan.n_test,
+            plan.separated,
         )
-        display.current = current
-        return display
 
     def plot(self, ax: Any = None) -> PlanningDisplay:
         """Draw into the given axes, or into new ones.
@@ -139,25 +99,23 @@ class PlanningDisplay(Display):
             Where to draw.
         """
         axes = self._axes(ax)
-        for place, (rule, curve) in enumerate(self.curves.items()):
-            style = look(place)
-            axes.plot(
-                self.n,
-                curve,
-                color=style.colour,
-                ls=style.line,
-                marker=style.marker,
-                ms=4,
-                label=_NAMES.get(rule, rule),
-            )
-        if self.current is not None:
-            words = f"this study ({self.current:.3g})"
-            axes.axvline(self.current, color=QUIET, lw=1, label=words)
+        of = "" if self.n_test is None else f", {self.n_test} new samples"
+        band = f"{self.level:.0%} interval{of}"
+        axes.fill_between(self.n, self.low, self.high, color=FIT, alpha=0.2, label=band)
+        label = "expected" if self.promised else "expected, no gain promised"
+        axes.plot(self.n, self.error, color=FIT, marker="o", ms=4, label=label)
+        seen = f"held out now ({self.current:.3g} per class)"
+        axes.plot(self.current, self.held_out, "D", color=INK, ms=6, label=seen)
+        axes.axhline(
+            self.chance, color=NULL, ls="--", lw=1.2, label="most frequent class"
+        )
+        axes.axvline(self.current, color=QUIET, lw=0.8, zorder=0)
         axes.set(xscale="log", xlabel="samples per class (log scale)")
-        axes.set(ylim=(0, None), ylabel="expected misclassification error")
+        top = max(self.high.max(), self.chance, self.held_out)
+        axes.set(ylim=(0, 1.05 * top), ylabel="misclassification error")
         axes.set_xticks(self.n[:: max(1, len(self.n) // 6)])
         axes.xaxis.set_major_formatter(ScalarFormatter())
         axes.xaxis.set_minor_locator(NullLocator())
         percent(axes.yaxis)
-        axes.legend(frameon=False, loc="upper right")
+        legend_above(axes)
         return self

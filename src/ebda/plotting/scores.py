@@ -13,7 +13,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import gaussian_kde
 
-from ebda.evaluation import Evaluation, class_codes, log_probability, margins
+from ebda.evaluation.held_out import (
+    Evaluation,
+    class_codes,
+    log_probability,
+    margins,
+)
 from ebda.plotting.display import (
     INK,
     QUIET,

@@ -12,7 +12,12 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from ebda.cached import cached_property
-from ebda.evaluation import Evaluation, class_codes, log_probability, margins
+from ebda.evaluation.held_out import (
+    Evaluation,
+    class_codes,
+    log_probability,
+    margins,
+)
 from ebda.listing import counted
 from ebda.report.markup import plain
 from ebda.report.words import count

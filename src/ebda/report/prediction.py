@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ebda.evaluation import Evaluation, calibration_bins, predicted_event
+from ebda.evaluation.held_out import Evaluation, calibration_bins, predicted_event
 from ebda.report.case import DOUBT, Case, Scored
 from ebda.report.drawings import calibration, error_interval
 from ebda.report.lanes import MOST, Axis, lanes

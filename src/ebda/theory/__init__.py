@@ -1,4 +1,4 @@
-"""Theoretical error rates (Section 2 of the paper), and the planning of studies.
+"""Theoretical error rates (Section 2 of the paper), with known parameters or prior.
 
 - `error_rate`, `error_rates`, `optimal_error`, `c_p`: exact values for given means and
   covariance (equation 5).
@@ -9,7 +9,8 @@
 - `check_conditions`: whether an estimator of eta meets Conditions 1 and 2.
 - `hard_threshold`, `hard_threshold_risk`, `t_tail_bound`, `null_effects_bound`: hard
   thresholding at b_n (Remark 2), and what the proofs need of it.
-- `expected_error`: the error to expect from a study, before any data are collected.
+- `expected_error`: the expected error of a classifier that knows the prior. To plan
+  from data that are there, use `ebda.evaluation.plan`.
 
 A covariance is given as a number, a vector, a matrix, an `AR1` or a `LowRank`; see
 `as_covariance`.
@@ -26,8 +27,8 @@ from ebda.theory.covariances import (
     LowRank,
     as_covariance,
 )
+from ebda.theory.known_prior import expected_error
 from ebda.theory.optimality import Growth, Optimality, growth, theorem2
-from ebda.theory.planning import expected_error
 from ebda.theory.rates import c_p, error_rate, error_rates, optimal_error
 from ebda.theory.thresholding import (
     hard_threshold,

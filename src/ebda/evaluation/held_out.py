@@ -1,24 +1,18 @@
-"""The honest error of a classifier: predictions of samples it was not fitted to.
+"""Predictions of samples that a classifier was not fitted to, and what they say.
 
-Every sample is predicted once, by a model that was fitted without it. The result keeps
-the predictions themselves, so that tables, plots and the report can derive what they
-show from them and compute nothing again.
+The predictions themselves are kept, so that tables, plots and the report can derive
+what they show from them and compute nothing again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.stats import binomtest
-from sklearn.base import clone
-from sklearn.model_selection import StratifiedKFold
-from sklearn.utils import _safe_indexing, indexable
 
-from ebda.data.structure import check_structure
 from ebda.storage.fields import COUNT, Array, Labels
 from ebda.storage.objects import Schema, register
 from ebda.typing import FloatArray, IntArray
@@ -112,84 +106,6 @@ register(
         role="evaluation",
     )
 )
-
-
-def cross_validate(
-    model: Any,
-    X: Any,
-    y: npt.ArrayLike,
-    n_folds: int = 5,
-    seed: int = 0,
-    after_fold: Callable[[], None] | None = None,
-) -> Evaluation:
-    """Predict every sample with a model fitted to the other folds.
-
-    Parameters
-    ----------
-    model : classifier
-        An estimator with ``predict_proba``; it is cloned.
-    X, y
-        Data and labels, as for ``fit``.
-    n_folds : int
-        Number of folds, stratified by class; fewer if the rarest class has fewer
-        samples.
-    seed : int
-        Determines the folds.
-    after_fold : callable, optional
-        Called after each fold, to show progress.
-
-    Returns
-    -------
-    Evaluation
-
-    Examples
-    --------
-    >>> from ebda import EBClassifier
-    >>> from ebda.datasets import load_golub
-    >>> golub = load_golub()
-    >>> result = cross_validate(EBClassifier(), golub.data[:, :500], golub.target)
-    >>> result.confusion.sum()
-    np.int64(72)
-    >>> result.error < result.chance_error
-    True
-    """
-    classes, codes = np.unique(np.asarray(y), return_inverse=True)
-    counts = np.bincount(codes)
-    folds = min(n_folds, int(counts.min()))
-    if folds < 2:
-        raise ValueError(
-            "cross-validation needs at least two samples of each class, but class "
-            f"{classes.tolist()[counts.argmin()]!r} has only one"
-        )
-    split = StratifiedKFold(folds, shuffle=True, random_state=seed)
-    # Rows are taken before a fit sees the matrix, which AnnData has as its X.
-    check_structure(getattr(X, "X", X))
-    X, labels = indexable(X, np.asarray(y))
-    probabilities = np.empty((len(codes), len(classes)))
-    for train, test in split.split(codes, codes):
-        fitted = clone(model).fit(_safe_indexing(X, train), labels[train])
-        probabilities[test] = fitted.predict_proba(_safe_indexing(X, test))
-        if after_fold is not None:
-            after_fold()
-    return Evaluation(classes, codes, probabilities, folds)
-
-
-def evaluate(model: Any, X: Any, y: npt.ArrayLike) -> Evaluation:
-    """Evaluate a fitted model on samples that it was not fitted to.
-
-    Parameters
-    ----------
-    model : classifier
-        A fitted estimator with ``predict_proba``.
-    X, y
-        Test data and labels.
-
-    Returns
-    -------
-    Evaluation
-    """
-    codes = class_codes(model.classes_, y)
-    return Evaluation(model.classes_, codes, model.predict_proba(X), 0)
 
 
 def class_codes(classes: npt.NDArray[Any], y: npt.ArrayLike) -> IntArray:

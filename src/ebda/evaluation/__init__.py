@@ -1,0 +1,25 @@
+"""The honest error of a classifier, now and with more samples.
+
+- `cross_validate`, `evaluate`: held-out predictions, as an `Evaluation`.
+- `plan`, `plan_from_evaluation`: the error to expect with other numbers of samples, as
+  a `Plan`.
+- `calibration_bins`: observed shares beside predicted probabilities.
+"""
+
+from __future__ import annotations
+
+from ebda.evaluation.folds import cross_validate, evaluate
+from ebda.evaluation.held_out import CalibrationBins, Evaluation, calibration_bins
+from ebda.evaluation.planned import Plan
+from ebda.evaluation.planning import plan, plan_from_evaluation
+
+__all__ = [
+    "CalibrationBins",
+    "Evaluation",
+    "Plan",
+    "calibration_bins",
+    "cross_validate",
+    "evaluate",
+    "plan",
+    "plan_from_evaluation",
+]
