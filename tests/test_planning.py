@@ -232,7 +232,7 @@ def test_what_cannot_be_planned() -> None:
     model = LogisticRegression()
     with pytest.raises(ValueError, match="there are 10 of 'a', 2 of 'b'"):
         plan(model, X, ["a"] * 10 + ["b"] * 2)
-    with pytest.raises(ValueError, match="two classes with at least three samples"):
+    with pytest.raises(ValueError, match="two classes with three or more samples"):
         plan(model, X, ["a"] * 12)
     y = ["a", "b"] * 6
     with pytest.raises(ValueError, match="n_folds must be at least 2, got 1"):

@@ -13,12 +13,13 @@ distant classes, and
 
 The square root of this holds for a rule whose weights are plain differences between
 sample means: it has half of all that could be had with c samples per class. Rules that
-also have to learn which features count and how they are correlated gain more. Of c the
-errors with fewer samples say too little (`benchmarks/planning.py`); so that
+also have to learn which features count and how they are correlated gain more, and here
+d, not d^2, has half of its limit at c. What folds of fewer samples say about c made
+plans of small studies worse, not better: there rare classes run out of samples. So
 ``log(c / n_0)`` has a normal distribution with mean log(1/2) and standard deviation
-1.5. From ``n_0`` to ``2 n_0`` the separation d grows by 3 to 63 % then, in 80 % of all
-cases, and by 20 % in the middle. The interval has both uncertainties, of the present
-error and of the curve.
+1.5, chosen so that plans hold (`benchmarks/planning.py`). From ``n_0`` to ``2 n_0`` the
+separation d grows by 4 to 63 % then, in 80 % of all cases, and by 20 % in the middle.
+The interval has both uncertainties, of the present error and of the curve.
 
 Where the held-out separation is not two standard errors above zero, no gain is
 promised: the upper end stays, and only the lower end follows the curve. The expected
@@ -81,8 +82,8 @@ def plan(
     model : classifier
         An estimator with ``predict_proba``; it is cloned.
     X, y
-        The samples at hand, as for ``fit``. Classes with one or two samples are in
-        every fit, and never held out.
+        The samples at hand, as for ``fit``. Classes of which fewer than two samples
+        would be left are in every fit, and never held out.
     n : float or array-like, optional
         Samples per class, on average; by default from half of those at hand to four
         times as many.
@@ -123,8 +124,8 @@ def plan(
     fold = dealt_folds(codes, n_folds, seed, _LEFT)
     if len(np.unique(codes[fold >= 0])) < 2:
         raise ValueError(
-            "a plan needs two classes with at least three samples each, to hold some "
-            "of them out; there are "
+            "a plan needs two classes with three or more samples each, so that two "
+            "are left when others are held out; there are "
             + ", ".join(
                 f"{count} of {label!r}"
                 for label, count in zip(
