@@ -88,6 +88,7 @@ bench: $(READY)
 
 bench-accuracy: $(READY)
 	@$(BIN)/python benchmarks/no_signal.py
+	@$(BIN)/python benchmarks/planning.py
 	@$(BIN)/python benchmarks/accuracy.py
 
 clean:
