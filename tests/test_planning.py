@@ -15,7 +15,7 @@ from ebda.datasets import load_golub, make_two_class
 from ebda.evaluation import Evaluation, evaluate, plan, plan_from_evaluation
 from ebda.evaluation.folds import dealt_folds
 from ebda.evaluation.planning import held_out_separation
-from ebda.theory.learning_curve import error_of_separation, grown_error, growth
+from ebda.theory.learning_curve import error_of_separation, gain, grown_error
 
 
 def held_out(
@@ -56,7 +56,7 @@ def test_the_curve_is_that_of_plain_differences() -> None:
     )
     square = 0.1 * p * 0.3**2
     start = norm.cdf(-np.sqrt(square / 4 * 10 / (10 + 2 * p / square)))
-    curve = grown_error(start, growth(n, 10, 2 * p / square))
+    curve = grown_error(start, gain(n, 10, 2 * p / square))
     np.testing.assert_allclose(curve, exact, rtol=0.025)
 
 
@@ -68,7 +68,7 @@ def test_growth_in_two_steps_is_growth_in_one(n_classes: int) -> None:
     np.testing.assert_allclose(once, twice, rtol=2e-3)
     np.testing.assert_allclose(grown_error(e, 1.0, n_classes), e, rtol=1e-3)
     assert once[-1] == pytest.approx(0.9)  # worse than guessing
-    steps = growth(30, 10, 7.0), growth(20, 10, 7.0) * growth(30, 20, 7.0)
+    steps = gain(30, 10, 7.0), gain(20, 10, 7.0) * gain(30, 20, 7.0)
     assert steps[0] == pytest.approx(steps[1])
 
 

@@ -47,7 +47,7 @@ from ebda.evaluation.held_out import Evaluation
 from ebda.evaluation.planned import Plan, is_separated
 from ebda.selection.folds import HeldOut
 from ebda.selection.weights import separation
-from ebda.theory.learning_curve import grown_error, growth
+from ebda.theory.learning_curve import gain, grown_error
 from ebda.typing import FloatArray
 
 # Median of c / n_0, and the standard deviation of its logarithm.
@@ -194,7 +194,7 @@ def _planned(
     d, d_error = held_out_separation(evaluation)
     N, k = len(evaluation.codes), evaluation.n_errors
     # Of d^2; that of plain differences is the square root of it.
-    factor = growth(sizes[:, None], start, start * _half()) ** 2
+    factor = gain(sizes[:, None], start, start * _half()) ** 2
     present = beta.ppf(_middles(_ERRORS), k + 1, N - k + 1)
     chance, n_classes = evaluation.chance_error, len(evaluation.classes)
     best = expected = worst = _rates(present, factor, n_classes)

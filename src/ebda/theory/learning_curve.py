@@ -65,7 +65,7 @@ def error_of_separation(d: npt.ArrayLike, n_classes: int = 2) -> FloatArray:
     return np.asarray(-np.expm1(log_right) @ mass)
 
 
-def growth(n: npt.ArrayLike, start: float, half: npt.ArrayLike) -> FloatArray:
+def gain(n: npt.ArrayLike, start: float, half: npt.ArrayLike) -> FloatArray:
     """``d(n)^2 / d(start)^2`` of a rule that has half of all with c samples per class.
 
     Parameters
@@ -77,7 +77,7 @@ def growth(n: npt.ArrayLike, start: float, half: npt.ArrayLike) -> FloatArray:
 
     Examples
     --------
-    >>> growth(40, 20, [0, 20, 1e9]).round(3)
+    >>> gain(40, 20, [0, 20, 1e9]).round(3)
     array([1.   , 1.333, 2.   ])
     """
     c = np.asarray(half, dtype=np.float64)
