@@ -23,7 +23,7 @@ from ebda.baselines import (
     ShrinkageDA,
     ShrunkenCentroids,
 )
-from ebda.baselines.lasso import logistic_path
+from ebda.baselines.lasso_path import logistic_path
 from ebda.baselines.shrinkage_da import solve
 from ebda.datasets import load_golub, load_khan, make_two_class
 from ebda.priors import Kernel

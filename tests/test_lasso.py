@@ -11,7 +11,7 @@ import pytest
 from sklearn.model_selection import PredefinedSplit, StratifiedKFold
 
 from ebda.baselines import LassoLogistic
-from ebda.baselines.lasso import fit_path
+from ebda.baselines.lasso_path import fit_path
 from ebda.datasets import load_golub, make_two_class
 from real_sets import load
 

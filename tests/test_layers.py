@@ -83,7 +83,7 @@ CLUSTER = {"dask", "distributed"}
 # Modules that need an extra, and say so where it is missing.
 EXTRAS = {
     "compiled.py",
-    "lasso.py",
+    "lasso_path.py",
     "onnx.py",
     "parquet.py",
     "progress.py",

@@ -1,24 +1,15 @@
-"""Logistic regression with a lasso penalty along glmnet's path.
-
-The path is solved by celer (Massias, Gramfort and Salmon 2018), whose working sets and
-dual extrapolation solve hundreds of problems with 10^4 features in about a second. It
-does not fit an intercept; a column with a large constant, whose penalty is negligible,
-stands in for it. adelie, by the authors of glmnet, would be the obvious choice but
-requires NumPy 1, to which it would bind all users of the extra.
-"""
+"""Logistic regression with a lasso penalty, by cross-validation as glmnet has it."""
 
 from __future__ import annotations
 
-import warnings
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.special import logit
-from sklearn.exceptions import ConvergenceWarning
 
 from ebda.baselines.base import SampleClassifier
 from ebda.baselines.folds import splits
+from ebda.baselines.lasso_path import fit_path
 from ebda.estimators import validation
 from ebda.estimators.linear_classifier import SELECTED, linear_schema
 from ebda.moments.classwise import ClassMoments
@@ -27,15 +18,8 @@ from ebda.storage.fields import NOT_NEGATIVE, NUMBER, Array
 from ebda.storage.objects import register
 from ebda.typing import FloatArray, IntArray
 
-# Value of the column that stands in for the intercept: 1e-6 of the usual penalty.
-_INTERCEPT_SCALE = 1e6
-# Where glmnet ends a path, after five lambdas at least: at this share of the deviance
-# explained, or at a lambda that adds less than this to it.
-_MOST_EXPLAINED, _LEAST_GAIN, _LEAST_LAMBDAS = 0.999, 1e-5, 5
 # glmnet's bounds of the probabilities in a held-out deviance.
 _LEAST_PROBABILITY = 1e-5
-# Lambdas that are solved between two looks at the deviance.
-_CHUNK = 10
 # Samples per fold from which the standard error is that of the means of the folds.
 _GROUPED = 3
 
@@ -151,143 +135,6 @@ def _of_folds(deviances: list[FloatArray]) -> tuple[FloatArray, FloatArray]:
     mean = np.average(values, axis=0, weights=weight)
     variance = np.average((values - mean) ** 2, axis=0, weights=weight)
     return mean, np.sqrt(variance / (len(values) - 1))
-
-
-@dataclass(frozen=True)
-class Path:
-    """Lasso fits at a descending sequence of lambdas.
-
-    Parameters
-    ----------
-    lambdas : ndarray of shape (n_lambdas,)
-        The penalties.
-    coef, intercept : ndarray of shape (n_features, n_lambdas) and (n_lambdas,)
-        The fits to standardised data.
-    centre, scale : ndarray of shape (n_features,)
-        What the data were standardised by; a constant feature has scale 1.
-    """
-
-    lambdas: FloatArray
-    coef: FloatArray
-    intercept: FloatArray
-    centre: FloatArray
-    scale: FloatArray
-
-    def scores(self, X: FloatArray, lambdas: FloatArray) -> FloatArray:
-        """Log-odds of the second class at other lambdas, interpolated linearly.
-
-        Beyond its ends a path has the scores of the last lambda.
-        """
-        scores = ((X - self.centre) / self.scale) @ self.coef + self.intercept
-        ascending = self.lambdas[::-1]
-        return np.array([np.interp(lambdas, ascending, row[::-1]) for row in scores])
-
-
-def fit_path(X: FloatArray, codes: IntArray, n_lambdas: int, tol: float) -> Path:
-    """The path of some samples, standardised by themselves.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        Data.
-    codes : ndarray of shape (n_samples,)
-        Classes, 0 or 1.
-    n_lambdas : int
-        Largest number of lambdas.
-    tol : float
-        Duality gap at which the solver stops.
-    """
-    centre, scale = X.mean(axis=0), X.std(axis=0)
-    varies = X.max(axis=0) > X.min(axis=0)
-    scale = np.where(varies, scale, 1.0)
-    data = np.asfortranarray(np.where(varies, X - centre, 0.0) / scale)
-    sign, share = np.where(codes == 1, 1.0, -1.0), codes.mean()
-    largest = np.abs(data.T @ (codes - share)).max() / len(codes)
-    ratio = 0.01 if data.shape[0] < data.shape[1] else 1e-4
-    lambdas = largest * np.geomspace(1, ratio, n_lambdas)
-    if largest == 0:  # no feature separates the classes in any way
-        none = np.zeros((data.shape[1], n_lambdas))
-        return Path(lambdas, none, np.full(n_lambdas, logit(share)), centre, scale)
-
-    null = -2 * (share * np.log(share) + (1 - share) * np.log1p(-share))
-    explained = np.empty(0)
-    coefs: list[FloatArray] = []
-    intercepts: list[FloatArray] = []
-    coef, intercept = np.zeros((data.shape[1], 1)), np.zeros(1)
-    for first in range(0, n_lambdas, _CHUNK):
-        part = lambdas[first : first + _CHUNK]
-        start = coef[:, -1], intercept[-1]
-        coef, intercept = logistic_path(data, sign, part, tol, start)
-        coefs.append(coef)
-        intercepts.append(intercept)
-        margin = sign[:, None] * (data @ coef + intercept)
-        deviance = 2 * np.logaddexp(0, -margin).mean(axis=0)
-        explained = np.append(explained, 1 - deviance / null)
-        end = _end(explained)
-        if end < len(explained):
-            break
-    coef, intercept = np.hstack(coefs)[:, :end], np.hstack(intercepts)[:end]
-    return Path(lambdas[:end], coef, intercept, centre, scale)
-
-
-def _end(explained: FloatArray) -> int:
-    """How many lambdas glmnet keeps, from the shares of the deviance explained.
-
-    >>> _end(np.array([0.0, 0.2, 0.4, 0.6, 0.9, 0.9995, 0.9999]))
-    6
-    """
-    gain = np.diff(explained, prepend=-np.inf)
-    last = (gain < _LEAST_GAIN) | (explained > _MOST_EXPLAINED)
-    last[: _LEAST_LAMBDAS - 1] = False
-    return int(np.argmax(last)) + 1 if last.any() else len(explained)
-
-
-def logistic_path(
-    X: FloatArray,
-    sign: FloatArray,
-    lambdas: FloatArray,
-    tol: float,
-    start: tuple[FloatArray, float] | None = None,
-) -> tuple[FloatArray, FloatArray]:
-    """Coefficients (n_features, n_lambdas) and intercepts along a path of lambdas.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        Data in columns, as Fortran has them.
-    sign : ndarray of shape (n_samples,)
-        Classes, -1 or 1.
-    lambdas : ndarray of shape (n_lambdas,)
-        Penalties in descending order.
-    tol : float
-        Duality gap at which the solver stops.
-    start : tuple of (n_features,) ndarray and float, optional
-        Coefficients and intercept to start from.
-    """
-    try:
-        from celer import celer_path
-    except ImportError as error:
-        raise ImportError(
-            "LassoLogistic needs celer: pip install 'ebda[lasso]'"
-        ) from error
-    n = len(X)
-    design = np.asfortranarray(np.column_stack([X, np.full(n, _INTERCEPT_SCALE)]))
-    before = None if start is None else np.append(start[0], start[1] / _INTERCEPT_SCALE)
-    with warnings.catch_warnings():
-        # Beyond the end of a path the classes are separated and the gap closes slowly.
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        warnings.simplefilter("ignore", RuntimeWarning)
-        _, coef, _ = celer_path(
-            design,
-            sign,
-            pb="logreg",
-            alphas=lambdas * n,
-            tol=tol,
-            max_iter=50,
-            use_PN=True,
-            coef_init=before,
-        )
-    return coef[:-1], coef[-1] * _INTERCEPT_SCALE
 
 
 register(

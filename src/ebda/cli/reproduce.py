@@ -1,8 +1,8 @@
 """Reproduce the tables and the figure of the paper.
 
 Runs the paper's studies and writes results.csv, reproduction.md with each table beside
-the published one, and figure1.png and .svg. Every finished repetition is kept in
-runs.jsonl: a run that was stopped goes on where it was.
+the published one, and figure1.png and .svg beside the published figure. Every finished
+repetition is kept in runs.jsonl: a run that was stopped goes on where it was.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import json
 import os
 import platform
 import sys
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from ebda.cli.progress import steps
 from ebda.cli.terminal import say
 from ebda.files import is_special, replacing, write
 from ebda.paper.runner import carry_out, key_of, plan, read_runs
-from ebda.paper.studies import EXTRA, TABLES, Table, methods_of
+from ebda.paper.studies import EXTRA, TABLES, Table, methods_of, published_errors
 from ebda.paper.summary import Cell, summarise, to_csv, to_markdown
 
 _SECONDS_BETWEEN_LINES = 30.0
@@ -129,7 +130,7 @@ def environment(seed: int) -> str:
 
 
 def draw(cells: list[Cell], out: Path) -> None:
-    """Figure 1: box plots of the errors in study 3."""
+    """Figure 1: box plots of the errors in study 3, published and reproduced."""
     try:
         from ebda.plotting import ErrorDisplay
     except ImportError as error:
@@ -140,8 +141,16 @@ def draw(cells: list[Cell], out: Path) -> None:
 
     errors = {c.method: c.errors for c in cells if c.table == "table6"}
     if errors:
-        figure = Figure(figsize=(8, 4.5), layout="constrained")
-        ErrorDisplay(errors).plot(figure.subplots())
+        figure = Figure(figsize=(13, 4.5), layout="constrained")
+        both: dict[str, Mapping[str, Sequence[float]]] = {
+            "published": published_errors(errors),
+            "reproduced": errors,
+        }
+        panels = figure.subplots(1, 2, sharey=True)
+        for axes, (title, of_methods) in zip(panels, both.items(), strict=True):
+            if of_methods:
+                ErrorDisplay(of_methods).plot(axes)
+            axes.set_title(title)
         # Without a date and with fixed names the same results give the same bytes.
         with (
             mpl.rc_context({"svg.hashsalt": "ebda"}),

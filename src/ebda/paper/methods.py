@@ -7,10 +7,7 @@ reproduce the published numbers.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Self
-
-import numpy as np
-import numpy.typing as npt
+from typing import Any
 
 from ebda.baselines import (
     FAIR,
@@ -22,57 +19,9 @@ from ebda.baselines import (
 from ebda.estimators.classifier import EBClassifier
 from ebda.estimators.linear_classifier import LinearClassifier
 from ebda.moments.classwise import ClassMoments
-from ebda.priors import BasePriorEstimator, DirichletProcess, DiscretePrior, make_prior
+from ebda.priors import DirichletProcess
 from ebda.rule.linear_rule import LinearRule
 from ebda.typing import IntArray
-
-
-class SmallAtomsMerged(BasePriorEstimator):
-    """A discrete prior whose small atoms are moved to zero after the fit.
-
-    As the authors do in study 3. The default inference of
-    :class:`~ebda.priors.DirichletProcess` needs no such threshold.
-
-    Parameters
-    ----------
-    prior : prior estimator, optional
-        The prior to fit; a Dirichlet process by default.
-    below : float
-        Atoms with a smaller absolute value become zero.
-
-    Attributes
-    ----------
-    prior_ : DiscretePrior
-        The fitted prior after merging.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> z = np.random.default_rng(0).normal(size=500) + 0.3
-    >>> SmallAtomsMerged(below=0.6).fit(z).prior_.pi0
-    1.0
-    """
-
-    def __init__(self, prior: Any = None, below: float = 0.6) -> None:
-        self.prior = prior
-        self.below = below
-
-    def fit(self, z: npt.ArrayLike, scale: npt.ArrayLike = 1.0) -> Self:
-        """Fit the prior, then merge its small atoms into zero.
-
-        Parameters
-        ----------
-        z : array-like
-            Observed values.
-        scale : float or array-like
-            Standard deviation of their noise.
-        """
-        inner = DirichletProcess() if self.prior is None else self.prior
-        fitted: Any = make_prior(inner).fit(z, scale).prior_
-        small = np.abs(fitted.atoms) < self.below
-        atoms = np.where(small, 0.0, fitted.atoms)
-        self.prior_ = DiscretePrior(atoms, fitted.weights)
-        return self
 
 
 class MidpointLasso(LassoLogistic):
@@ -98,21 +47,20 @@ def _dp(
     n_batches: int,
     sigma: float = 4.0,
     variance: str = "pooled",
-    merge_below: float = 0.0,
+    weights: str = "map",
 ) -> Maker:
     def make(n_jobs: int | None, random_state: Any) -> EBClassifier:
-        prior: Any = DirichletProcess(
+        prior = DirichletProcess(
             alpha=1.0,
             sigma=sigma,
             zero_weight=zero_weight,
             n_components=10,
             n_batches=n_batches,
             inference="paper",
+            weights=weights,
             n_jobs=n_jobs,
             random_state=random_state,
         )
-        if merge_below:
-            prior = SmallAtomsMerged(prior, merge_below)
         return PaperRule(
             prior=prior,
             shrinkage=shrinkage,
@@ -148,8 +96,8 @@ METHODS: dict[int | str, dict[str, Maker]] = {
     1: _INDEPENDENT,
     2: _INDEPENDENT,
     3: {
-        "Hard Thresh DP": _dp("hard", 0.01, 50, sigma=6.0, merge_below=0.6),
-        "Sparse DP": _dp("sparse", 0.01, 50, sigma=6.0, merge_below=0.6),
+        "Hard Thresh DP": _dp("hard", 0.01, 50, sigma=6.0, weights="merged"),
+        "Sparse DP": _dp("sparse", 0.01, 50, sigma=6.0, weights="merged"),
         **{name: make for name, make in _others().items() if name != "EB"},
     },
     "leukemia": {

@@ -8,10 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ebda.baselines import IndependenceRule
-from ebda.moments.contrasts import Contrasts
+from ebda.baselines.base import SampleClassifier
+from ebda.moments.classwise import ClassMoments
+from ebda.moments.contrasts import Contrasts, class_contrasts
+from ebda.moments.variance import pooled
 from ebda.rule.linear_rule import LinearRule
 from ebda.theory import as_covariance
-from ebda.typing import FloatArray
+from ebda.typing import FloatArray, IntArray
 
 
 class SupportOracle(IndependenceRule):
@@ -43,13 +46,50 @@ class SupportOracle(IndependenceRule):
         self.support = support
 
     def _estimate(self, contrasts: Contrasts) -> FloatArray:
-        support = np.asarray(self.support, dtype=bool)
-        if support.shape != contrasts.constant.shape:
-            raise ValueError(
-                f"support has shape {support.shape}, but there are "
-                f"{len(contrasts.constant)} features"
-            )
-        return np.where(support, contrasts.z, 0.0)
+        return on_support(self.support, contrasts)
+
+
+class ScriptsOracle(SampleClassifier):
+    """The oracle of the authors' script of study 3.
+
+    It knows the features that differ, as `SupportOracle` does, but its weights are
+    ``d / s`` on X itself, without a second division by the standard deviation. All
+    features of study 3 have variance one, so that the two differ by the noise of s.
+
+    Parameters
+    ----------
+    support : array-like of bool of shape (n_features,)
+        Whether each feature has different means in the two classes.
+
+    Examples
+    --------
+    >>> from ebda.datasets import make_two_class
+    >>> sim = make_two_class(n_features=100, n_signals=5, effect=2, random_state=0)
+    >>> oracle = ScriptsOracle(sim.means[1] != 0).fit(sim.data, sim.target)
+    >>> int((oracle.coef_ != 0).sum())
+    5
+    """
+
+    _many_classes = False
+
+    def __init__(self, support: npt.ArrayLike | None = None) -> None:
+        self.support = support
+
+    def _learn(self, X: Any, codes: IntArray, moments: ClassMoments) -> LinearRule:
+        contrasts = class_contrasts(moments, pooled(moments))
+        coef = on_support(self.support, contrasts)
+        return LinearRule(coef, -coef @ moments.means.mean(axis=0))
+
+
+def on_support(support: Any, contrasts: Contrasts) -> FloatArray:
+    """The contrasts of the features that differ, and zero for all others."""
+    differs = np.asarray(support, dtype=bool)
+    if differs.shape != contrasts.constant.shape:
+        raise ValueError(
+            f"support has shape {differs.shape}, but there are "
+            f"{len(contrasts.constant)} features"
+        )
+    return np.where(differs, contrasts.z, 0.0)
 
 
 def optimal_rule(

@@ -16,12 +16,14 @@ from ebda.moments.classwise import class_moments
 from ebda.moments.contrasts import class_contrasts
 from ebda.moments.variance import pooled
 from ebda.paper.methods import FURTHER, classifier
-from ebda.paper.oracles import SupportOracle
+from ebda.paper.oracles import ScriptsOracle
 from ebda.paper.studies import N_PER_CLASS, TABLES, VARIANCE, Table
 from ebda.priors import DiscretePrior
 from ebda.typing import FloatArray
 
 Record = dict[str, Any]
+# Columns whose weights the scripts take in units of X where others have those of X / S.
+_IN_UNITS_OF_X = ("FAIR", "IR", "glmnet")
 
 
 def seed_of(seed: int, table: str, row: int, repetition: int, what: str) -> Any:
@@ -69,7 +71,8 @@ def _errors(
     model = _model(table, method, sim, random_state).fit(sim.data, sim.target)
     if table.study in (1, 2):
         exact = _exact(model.coef_, model.intercept_, sim)
-        return exact, _by_the_authors(model, sim, method)
+        in_units_of_x = method in _IN_UNITS_OF_X
+        return exact, error_of_the_scripts(model.coef_[0], sim, in_units_of_x)
     part = ("data", "target") if label == "training" else ("test_data", "test_target")
     wrong = model.predict(sim[part[0]]) != sim[part[1]]
     return float(np.mean(wrong)), None
@@ -79,7 +82,7 @@ def _model(
     table: Table, method: str, sim: Bunch, random_state: Any
 ) -> LinearClassifier:
     if method == "Oracle":
-        return SupportOracle(sim.means[1] != 0, priors="uniform")
+        return ScriptsOracle(sim.means[1] != 0)
     if method in FURTHER:
         return FURTHER[method](None, random_state)
     return classifier(method, table.study, random_state=random_state)
@@ -91,29 +94,48 @@ def _exact(coef: FloatArray, intercept: Any, sim: Bunch) -> float:
     return theory.error_rate(coef, intercept, first, second, covariance)
 
 
-def _by_the_authors(model: LinearClassifier, sim: Bunch, method: str) -> float:
-    """The error by the formula of the authors' scripts.
+def error_of_the_scripts(coef: FloatArray, sim: Bunch, in_units_of_x: bool) -> float:
+    """The error of a rule by the formula of the authors' scripts for studies 1 and 2.
 
-    Let a be the weights of the features in units of their estimated standard deviations
-    S. For independent features the score has the standard deviation ``|s a / S|``,
-    where s are the true ones. The scripts divide by ``|a|``, which would be right if S
-    were equal to s, and is too small.
+    With S the standard errors of the differences, the scripts take the weights a of
+    ``X / S``, the midpoint of the class means ``m / S``, and the standard deviation of
+    the score for ``s |a|``, where s is that of X and S is close to one:
 
-    In the columns FAIR and IR the scripts seem to use ``d / S**2``, the weights in
-    units of X, in place of a, so that they divide by S once too often. This is inferred
-    from the tables (docs/reproduction/README.md); the scripts are not available.
+        ``Psi_k = a' (mu_k - m) / S / (s |a|)``,
+
+    with ``s^2 a' R a`` for correlated features. The score has the standard deviation
+    ``s |a / S|``, which is larger (`ebda.theory.error_rate`). For FAIR, IR and glmnet
+    a has the weights of X in it, and the formula is the same but for the midpoint,
+    which is right: ``(a' mu_k / S - a' m) / (s |a|)``. The error is the mean over both
+    classes.
+
+    Parameters
+    ----------
+    coef : ndarray of shape (n_features,)
+        Weights of the rule, in units of X.
+    sim : Bunch
+        The data: `data`, `target`, `means`, `variance` and `rho`.
+    in_units_of_x : bool
+        Whether a has the weights of X.
+
+    Examples
+    --------
+    >>> from ebda.datasets import make_two_class
+    >>> sim = make_two_class(n_features=50, n_signals=5, variance=12.5, random_state=0)
+    >>> round(error_of_the_scripts(sim.means[1], sim, in_units_of_x=False), 3)
+    0.374
     """
     moments = class_moments(sim.data, sim.target == "b", 2)
-    scale = np.sqrt(class_contrasts(moments, pooled(moments)).variance)
-    coef: FloatArray = model.coef_[0]
-    if method in ("FAIR", "IR"):
-        coef = coef / scale
-    a: FloatArray = coef * scale
-    unit = theory.AR1(sim.rho) if sim.rho else 1.0
-    sd = np.sqrt(theory.as_covariance(unit, len(a)).quadratic_form(a))
+    variance = class_contrasts(moments, pooled(moments)).variance
+    error = np.sqrt(variance * (1 / moments.counts).sum())
+    middle = moments.means.mean(axis=0) @ coef
+    a, of_means = (coef, coef / error) if in_units_of_x else (coef * error, coef)
+    covariance = theory.AR1(sim.rho) if sim.rho else 1.0
+    form = theory.as_covariance(covariance, len(a)).quadratic_form(a)
+    sd = np.sqrt(sim.variance * form)
     if sd == 0:
         return 0.5
-    first, second = (sim.means - moments.means.mean(axis=0)) @ coef / sd
+    first, second = (sim.means @ of_means - middle) / sd
     return float(ndtr(first) + ndtr(-second)) / 2
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
@@ -147,3 +147,16 @@ def published(table: str, row: str, method: str) -> float | None:
     """
     cell = _published()[table]["rows"][row].get(method)
     return None if cell is None else float(Fraction(cell))
+
+
+def published_errors(methods: Collection[str]) -> dict[str, list[float]]:
+    """Errors of the authors' repetitions of study 3, which Figure 1 shows.
+
+    >>> {name: len(errors) for name, errors in published_errors(["FAIR"]).items()}
+    {'FAIR': 100}
+    """
+    text = (files("ebda.paper") / "figure1.json").read_text(encoding="utf-8")
+    figure: dict[str, Any] = json.loads(text)
+    tested = figure["test_samples"]
+    wrong = {name: n for name, n in figure["wrong"].items() if name in methods}
+    return {name: [count / tested for count in n] for name, n in wrong.items()}

@@ -9,10 +9,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtri
 
 from ebda.paper.repetition import Record
-from ebda.paper.studies import N_PER_CLASS, TABLES, methods_of, published
+from ebda.paper.studies import TABLES, methods_of, published
 
 # Half a unit of the last printed digit.
 _ROUNDING = 0.5e-4
@@ -66,25 +65,16 @@ class Cell:
     def z(self) -> float | None:
         """Distance from the published cell, in standard errors of the difference.
 
-        Both means are random, the published one over its own repetitions. In studies 1
-        and 2 that is the error in one class only, which depends on the estimated
-        midpoint: it gives Psi of equation 5 a standard deviation of ``1 / sqrt(2 n)``,
-        which cancels in our mean over both classes. A difference within the rounding of
-        the printed cell counts as zero.
+        Both means are random, the published one over its own repetitions. A difference
+        within the rounding of the printed cell counts as zero.
         """
         if self.paper is None or self.repetitions < 2:
             return None
         values = self.errors_authors or self.errors
         mean, variance = float(np.mean(values)), float(np.var(values, ddof=1))
-        from_midpoint = 0.0
-        if self.errors_authors:
-            density = np.exp(-0.5 * ndtri(mean) ** 2) / np.sqrt(2 * np.pi)
-            from_midpoint = density**2 / (2 * N_PER_CLASS)
         # The leukemia data were fitted once.
         published_repetitions = 1 if self.table == "table7" else 100
-        se = np.sqrt(
-            variance / len(values) + (variance + from_midpoint) / published_repetitions
-        )
+        se = np.sqrt(variance / len(values) + variance / published_repetitions)
         difference = mean - self.paper
         if abs(difference) <= _ROUNDING:
             return 0.0

@@ -49,8 +49,11 @@ INFERENCES: dict[
     "paper": (each_value, fit_algorithm1, "map", 1e-3),
     "converged": (group, _converged, "mean", 1e-12),
 }
+# Components with a smaller mean are zero for "merged": the authors' choice in study 3.
+_MERGED = 0.6
 WEIGHTS: dict[str, Callable[[VariationalFit, Cells], DiscretePrior]] = {
     "map": lambda fit, cells: fit.map_prior(cells),
+    "merged": lambda fit, cells: fit.map_prior(cells, merge_below=_MERGED),
     "mean": lambda fit, cells: fit.mean_prior(),
 }
 
@@ -107,9 +110,11 @@ class DirichletProcess(BasePriorEstimator):
         "converged": ascent of the lower bound from spread start values, with merge
         and birth moves (:mod:`ebda.priors.dp.converged`). "paper": Algorithm 1 to the
         letter.
-    weights : {"mean", "map"}, optional
+    weights : {"mean", "map", "merged"}, optional
         "mean": expected weights of the components. "map": hard assignments, as in
-        the paper. By default "map" for "paper" and "mean" for "converged".
+        the paper. "merged": the same, with components within 0.6 noise standard
+        deviations of zero counted as zero, as in the authors' study 3. By default
+        "map" for "paper" and "mean" for "converged".
     tol : float, optional
         "converged": stop when the relative gain of the bound is smaller, by default
         1e-12, or 1e-9 for more than 100,000 values. "paper": stop when no

@@ -259,15 +259,20 @@ class VariationalFit:
         q = self.components
         return DiscretePrior(q.atoms[q.used], q.count[q.used])
 
-    def map_prior(self, cells: Cells) -> DiscretePrior:
+    def map_prior(self, cells: Cells, merge_below: float = 0.0) -> DiscretePrior:
         """G from hard assignments, the paper's estimator (Section 3.3).
 
         Value k is assigned to the most probable of 0, with ``sum_t phi_kt p_t``, and
-        the m_t, with ``phi_kt (1 - p_t)`` each.
+        the m_t, with ``phi_kt (1 - p_t)`` each. Where ``|m_t|`` is less than
+        `merge_below`, the probability of m_t goes to 0 before values are assigned.
         """
         q = self.components
         phi, _ = responsibilities(log_joint(cells.value, cells.precision, q))
-        candidates = np.vstack([q.prob_zero @ phi, phi * q.prob_signal[:, None]])
+        signal = phi * q.prob_signal[:, None]
+        small = np.abs(q.mean) < merge_below
+        zero = q.prob_zero @ phi + signal[small].sum(axis=0)
+        signal[small] = 0.0
+        candidates = np.vstack([zero, signal])
         counts = np.bincount(
             candidates.argmax(axis=0), weights=cells.count, minlength=len(candidates)
         )
