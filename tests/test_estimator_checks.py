@@ -15,6 +15,7 @@ from ebda.baselines import (
     GreenshteinPark,
     IndependenceRule,
     LassoLogistic,
+    LinearProgrammingDA,
     PseudoInverseLDA,
     RegularizedDA,
     ShrinkageDA,
@@ -44,6 +45,7 @@ from ebda.priors import PRIORS
         RegularizedDA(cv=3, centroids=True),
         ThresholdedLDA(n_splits=3),
         SparseLDA(cv=3),
+        LinearProgrammingDA(penalty=[0.5, 1.0], cv=3),
         DickerZhao(),
     ]
 )

@@ -227,6 +227,7 @@ def test_names_of_features_come_back_and_are_checked_again(tmp_path: Path) -> No
         baselines.ShrunkenCentroids(),
         baselines.DickerZhao(),
         baselines.DickerZhao("linear", grid=[-1.0, 0.0, 1.0]),
+        baselines.LinearProgrammingDA([0.5, 1.0], cv=3, random_state=0),
         baselines.SparseLDA(cv=3, random_state=0),
         baselines.ThresholdedLDA(n_splits=3, random_state=0),
     ],

@@ -10,6 +10,7 @@ from ebda.baselines.fair import FAIR
 from ebda.baselines.greenshtein_park import GreenshteinPark
 from ebda.baselines.independence import IndependenceRule
 from ebda.baselines.lasso import LassoLogistic
+from ebda.baselines.linear_programming_da import LinearProgrammingDA
 from ebda.baselines.pseudo_inverse import PseudoInverseLDA
 from ebda.baselines.regularized_da import RegularizedDA
 from ebda.baselines.shrinkage_da import ShrinkageDA
@@ -23,6 +24,7 @@ __all__ = [
     "GreenshteinPark",
     "IndependenceRule",
     "LassoLogistic",
+    "LinearProgrammingDA",
     "PseudoInverseLDA",
     "RegularizedDA",
     "ShrinkageDA",
