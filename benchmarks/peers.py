@@ -30,6 +30,7 @@ from ebda.baselines import (
     DickerZhao,
     LassoLogistic,
     LinearProgrammingDA,
+    MeanVarianceAdaptive,
     RegularizedDA,
     ShrinkageDA,
     ShrunkenCentroids,
@@ -263,6 +264,7 @@ METHODS: dict[str, Callable[[int, int], Any]] = {
     "LPD": lambda n_folds, seed: LinearProgrammingDA(
         cv=min(n_folds, 5), random_state=seed
     ),
+    "Mean and variance adaptive": lambda n_folds, seed: MeanVarianceAdaptive(),
     "PLS-DA": _pls,
     "Ridge logistic": _ridge,
     "Linear SVM": _svm,

@@ -16,6 +16,7 @@ from ebda.baselines import (
     IndependenceRule,
     LassoLogistic,
     LinearProgrammingDA,
+    MeanVarianceAdaptive,
     PseudoInverseLDA,
     RegularizedDA,
     ShrinkageDA,
@@ -45,6 +46,8 @@ from ebda.priors import PRIORS
         RegularizedDA(cv=3, centroids=True),
         ThresholdedLDA(n_splits=3),
         SparseLDA(cv=3),
+        MeanVarianceAdaptive(),
+        MeanVarianceAdaptive(joint=True, n_means=20, n_variances=10),
         LinearProgrammingDA(penalty=[0.5, 1.0], cv=3),
         DickerZhao(),
     ]

@@ -111,7 +111,7 @@ def test_a_large_penalty_leaves_nothing() -> None:
 
 
 def test_held_out_errors_are_those_of_fits_without_the_fold() -> None:
-    sim = make_two_class(12, 30, n_signals=4, effect=1.5, random_state=0)
+    sim = make_two_class(12, 12, n_signals=4, effect=1.5, random_state=0)
     X, y = sim.data, sim.target
     penalties = [0.4, 0.8, 1.5]
     model = LinearProgrammingDA(penalties, cv=3, random_state=0).fit(X, y)
@@ -122,6 +122,13 @@ def test_held_out_errors_are_those_of_fits_without_the_fold() -> None:
             want[place] += (part.predict(X[test]) != y[test]).sum()
     np.testing.assert_array_equal(model.errors_, want)
     assert model.penalty_ == penalties[np.flatnonzero(want == want.min())[-1]]
+
+
+def test_a_solution_with_many_features_ends_the_path() -> None:
+    sim = make_two_class(12, 40, n_signals=4, effect=1.5, random_state=0)
+    X, y = sim.data, sim.target
+    model = LinearProgrammingDA([0.05, 0.4, 1.5], cv=3, random_state=0).fit(X, y)
+    assert np.isinf(model.errors_).tolist() == [True, False, False]
 
 
 @pytest.mark.slow

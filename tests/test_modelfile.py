@@ -228,6 +228,8 @@ def test_names_of_features_come_back_and_are_checked_again(tmp_path: Path) -> No
         baselines.DickerZhao(),
         baselines.DickerZhao("linear", grid=[-1.0, 0.0, 1.0]),
         baselines.LinearProgrammingDA([0.5, 1.0], cv=3, random_state=0),
+        baselines.MeanVarianceAdaptive(),
+        baselines.MeanVarianceAdaptive(joint=True, n_means=20, n_variances=10),
         baselines.SparseLDA(cv=3, random_state=0),
         baselines.ThresholdedLDA(n_splits=3, random_state=0),
     ],

@@ -11,6 +11,7 @@ from ebda.baselines.greenshtein_park import GreenshteinPark
 from ebda.baselines.independence import IndependenceRule
 from ebda.baselines.lasso import LassoLogistic
 from ebda.baselines.linear_programming_da import LinearProgrammingDA
+from ebda.baselines.mean_variance_adaptive import MeanVarianceAdaptive
 from ebda.baselines.pseudo_inverse import PseudoInverseLDA
 from ebda.baselines.regularized_da import RegularizedDA
 from ebda.baselines.shrinkage_da import ShrinkageDA
@@ -25,6 +26,7 @@ __all__ = [
     "IndependenceRule",
     "LassoLogistic",
     "LinearProgrammingDA",
+    "MeanVarianceAdaptive",
     "PseudoInverseLDA",
     "RegularizedDA",
     "ShrinkageDA",

@@ -24,7 +24,7 @@ from ebda.storage.objects import register
 from ebda.typing import FloatArray, IntArray
 
 # Penalties that are compared, as parts of the largest difference.
-PARTS = (0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2)
+PARTS = (0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3)
 _GAP = 1e-6
 
 
@@ -43,8 +43,8 @@ class LinearProgrammingDA(SampleClassifier):
     penalty : None, float or array-like
         t, or the penalties to choose from by cross-validation: the fewest errors, and
         of equal ones the largest penalty. None for parts of the largest difference,
-        from 0.9 to 0.2. In a fold, penalties are not tried any more once a
-        solution has more features than the fold has samples.
+        from 0.9 to 0.3. In a fold where S is singular, smaller penalties are
+        not tried once a solution has more features than half of its samples.
     ridge : None or float
         r. None for ``sqrt(log p / n)`` where S is singular, and 0 elsewhere: without it
         a small penalty may have no solution, since d need not be in the range of S.
@@ -170,7 +170,8 @@ class LinearProgrammingDA(SampleClassifier):
             coef = samples.coefficients(rows)
             rule = midpoint_rule(coef, samples.moments, self.class_prior_)
             errors[-place] = (winners(X, rule) != codes).sum()
-            if (rows != 0).sum(axis=1).max() > len(samples.residual):
+            n, p = samples.residual.shape
+            if samples.df < p and (rows != 0).sum(axis=1).max() > n / 2:
                 break
         return errors
 
