@@ -29,6 +29,8 @@ from ebda import EBClassifier, paper
 from ebda.baselines import (
     DickerZhao,
     LassoLogistic,
+    LinearProgrammingDA,
+    MeanVarianceAdaptive,
     RegularizedDA,
     ShrinkageDA,
     ShrunkenCentroids,
@@ -259,6 +261,10 @@ METHODS: dict[str, Callable[[int, int], Any]] = {
     "Thresholded LDA": lambda n_folds, seed: ThresholdedLDA(random_state=seed),
     "Sparse LDA": lambda n_folds, seed: SparseLDA(cv=n_folds, random_state=seed),
     "Dicker and Zhao": lambda n_folds, seed: DickerZhao(),
+    "LPD": lambda n_folds, seed: LinearProgrammingDA(
+        cv=min(n_folds, 5), random_state=seed
+    ),
+    "Mean and variance adaptive": lambda n_folds, seed: MeanVarianceAdaptive(),
     "PLS-DA": _pls,
     "Ridge logistic": _ridge,
     "Linear SVM": _svm,

@@ -15,6 +15,8 @@ from ebda.baselines import (
     GreenshteinPark,
     IndependenceRule,
     LassoLogistic,
+    LinearProgrammingDA,
+    MeanVarianceAdaptive,
     PseudoInverseLDA,
     RegularizedDA,
     ShrinkageDA,
@@ -44,6 +46,9 @@ from ebda.priors import PRIORS
         RegularizedDA(cv=3, centroids=True),
         ThresholdedLDA(n_splits=3),
         SparseLDA(cv=3),
+        MeanVarianceAdaptive(),
+        MeanVarianceAdaptive(joint=True, n_means=20, n_variances=10),
+        LinearProgrammingDA(penalty=[0.5, 1.0], cv=3),
         DickerZhao(),
     ]
 )

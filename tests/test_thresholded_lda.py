@@ -91,7 +91,7 @@ def test_risks_are_their_definition(soft: bool, adaptive: bool) -> None:
     ]
 
 
-@pytest.mark.parametrize("dense_features", [1, 1000])
+@pytest.mark.parametrize("dense_features", [1, 12, 1000])
 def test_a_positive_definite_matrix_is_inverted_as_it_is(dense_features: int) -> None:
     A = residuals(400, 25)
     with override(dense_features=dense_features):
@@ -103,7 +103,7 @@ def test_a_positive_definite_matrix_is_inverted_as_it_is(dense_features: int) ->
         np.testing.assert_allclose(found.solve(rows), want, rtol=1e-7, atol=1e-9)
 
 
-@pytest.mark.parametrize("dense_features", [1, 1000])
+@pytest.mark.parametrize("dense_features", [1, 12, 1000])
 def test_an_indefinite_matrix_is_lifted(dense_features: int) -> None:
     """Its smallest eigenvalue, in units of standard deviations, becomes the least."""
     A = residuals(10, 40)

@@ -64,7 +64,8 @@ class Sizes:
     split_features : int
         Features that the threshold of covariances is chosen by.
     dense_features : int
-        Features up to which a sparse covariance is inverted as a dense matrix.
+        Features up to which a sparse covariance is inverted as a dense matrix; up to
+        four times as many where it is mostly nonzero.
     residual_elements : int
         Values of residuals that are kept in memory: 64 MiB. Folds need all of those of
         the features that rules are compared on.

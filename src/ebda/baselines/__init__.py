@@ -10,6 +10,8 @@ from ebda.baselines.fair import FAIR
 from ebda.baselines.greenshtein_park import GreenshteinPark
 from ebda.baselines.independence import IndependenceRule
 from ebda.baselines.lasso import LassoLogistic
+from ebda.baselines.linear_programming_da import LinearProgrammingDA
+from ebda.baselines.mean_variance_adaptive import MeanVarianceAdaptive
 from ebda.baselines.pseudo_inverse import PseudoInverseLDA
 from ebda.baselines.regularized_da import RegularizedDA
 from ebda.baselines.shrinkage_da import ShrinkageDA
@@ -23,6 +25,8 @@ __all__ = [
     "GreenshteinPark",
     "IndependenceRule",
     "LassoLogistic",
+    "LinearProgrammingDA",
+    "MeanVarianceAdaptive",
     "PseudoInverseLDA",
     "RegularizedDA",
     "ShrinkageDA",

@@ -20,13 +20,14 @@ takes for the smallest eigenvalue to be `LEAST_EIGENVALUE`.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy import linalg, sparse
-from scipy.sparse.linalg import cg, eigsh
+from scipy.sparse.linalg import LinearOperator, cg, eigsh
 
 from ebda.sizes import sizes
 from ebda.typing import FloatArray
@@ -35,8 +36,10 @@ from ebda.typing import FloatArray
 LEAST_EIGENVALUE = 0.1
 # The constants M that thresholds are chosen from: at 4 little is left.
 CONSTANTS = tuple(np.linspace(0, 4, 41).round(1).tolist())
-_SOLVER_TOLERANCE = 1e-10
-_EIGENVALUE_TOLERANCE = 1e-4
+_SOLVER_TOLERANCE = 1e-9
+_EIGENVALUE_TOLERANCE = 3e-4
+# Share of nonzero entries from which a matrix of moderate size is worked on as dense.
+_FULL = 0.1
 
 
 @dataclass(frozen=True)
@@ -245,10 +248,8 @@ class SparseCovariance:
         scaled = rows / self.sd
         solved = scaled / (1 + self.lift)
         if self.n_pairs:
-            matrix = self.correlation + self.lift * sparse.eye_array(
-                len(self.connected)
-            )
-            solved[:, self.connected] = _solve(matrix, scaled[:, self.connected])
+            part = scaled[:, self.connected]
+            solved[:, self.connected] = _solve(self.correlation, self.lift, part)
         product: FloatArray = solved / self.sd
         return product
 
@@ -283,10 +284,14 @@ def sparse_covariance(
         columns.append(column.astype(np.int32))
         values.append(value / (sd[row] * sd[column]))
     row, column = np.concatenate(rows), np.concatenate(columns)
-    connected = np.union1d(row, column).astype(np.intp)
-    place = np.searchsorted(connected, np.stack([row, column])).astype(np.int32)
-    shape = (len(connected), len(connected))
-    upper = sparse.coo_array((np.concatenate(values), place), shape=shape)
+    has_any = np.zeros(A.shape[1], dtype=bool)
+    has_any[row] = has_any[column] = True
+    connected = has_any.nonzero()[0]
+    place = has_any.cumsum(dtype=np.int32) - np.int32(1)
+    upper = sparse.coo_array(
+        (np.concatenate(values), (place[row], place[column])),
+        shape=(len(connected), len(connected)),
+    )
     correlation = (upper + upper.T + sparse.eye_array(len(connected))).tocsr()
     return SparseCovariance(sd, connected, correlation, _lift(correlation), len(row))
 
@@ -296,39 +301,52 @@ def _lift(correlation: Any) -> float:
     q = correlation.shape[0]
     if q == 0:
         return 0.0
-    if q <= sizes.dense_features:
-        dense = correlation.toarray()
-        shifted = dense - LEAST_EIGENVALUE * np.eye(q)
-        try:
+    matrix = _dense_if_full(correlation)
+    if isinstance(matrix, np.ndarray):
+        shifted = matrix - LEAST_EIGENVALUE * np.eye(q)
+        with suppress(linalg.LinAlgError):
             linalg.cholesky(shifted, overwrite_a=True, check_finite=False)
-        except linalg.LinAlgError:
-            least = linalg.eigvalsh(dense, subset_by_index=[0, 0])[0]
-        else:
             return 0.0
+    if q <= sizes.dense_features:
+        least = linalg.eigvalsh(matrix, subset_by_index=[0, 0])[0]
     else:
         # Raised by 1, for the tolerance is relative; the start must not depend on the
         # order of the features.
-        raised = eigsh(
-            correlation + sparse.eye_array(q),
-            k=1,
-            which="SA",
-            v0=np.ones(q),
-            tol=_EIGENVALUE_TOLERANCE,
-            return_eigenvectors=False,
+        ones = np.ones(q)
+        raised = LinearOperator((q, q), matvec=lambda v: matrix @ v + v, dtype=float)
+        least = (
+            -1
+            + eigsh(
+                raised,
+                k=1,
+                which="SA",
+                v0=ones,
+                tol=_EIGENVALUE_TOLERANCE,
+                return_eigenvectors=False,
+            )[0]
         )
-        least = raised[0] - 1
     return max(0.0, float(LEAST_EIGENVALUE - least))
 
 
-def _solve(matrix: Any, rows: FloatArray) -> FloatArray:
-    """A positive definite matrix's inverse times each row."""
-    if matrix.shape[0] <= sizes.dense_features:
-        factor = linalg.cho_factor(matrix.toarray(), check_finite=False)
+def _dense_if_full(correlation: Any) -> Any:
+    """The matrix as an array where that is small, or not large and mostly nonzero."""
+    q = correlation.shape[0]
+    full = correlation.nnz > _FULL * q**2 and q <= 4 * sizes.dense_features
+    return correlation.toarray() if full or q <= sizes.dense_features else correlation
+
+
+def _solve(correlation: Any, lift: float, rows: FloatArray) -> FloatArray:
+    """The inverse of a positive definite matrix times each row."""
+    matrix = _dense_if_full(correlation)
+    if isinstance(matrix, np.ndarray):
+        np.fill_diagonal(matrix, 1 + lift)
+        factor = linalg.cho_factor(matrix, overwrite_a=True, check_finite=False)
         dense: FloatArray = linalg.cho_solve(factor, rows.T, check_finite=False).T
         return dense
+    lifted = matrix + lift * sparse.eye_array(len(rows.T))
     found = np.zeros(rows.shape)
     for place, row in enumerate(rows):
-        found[place], failed = cg(matrix, row, rtol=_SOLVER_TOLERANCE)
+        found[place], failed = cg(lifted, row, rtol=_SOLVER_TOLERANCE)
         if failed:
             raise ArithmeticError(
                 "the thresholded covariance could not be inverted by conjugate "
