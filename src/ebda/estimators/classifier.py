@@ -25,15 +25,15 @@ from ebda.kernels.threads import one_blas_thread
 from ebda.moments import VARIANCES, ClassMoments
 from ebda.priors import PriorEstimator, make_prior
 from ebda.priors.posterior import Posterior, Prior
+from ebda.rule.bulk import mean_squared_correlation
 from ebda.rule.effects import Effects
 from ebda.rule.linear_rule import log_odds
-from ebda.rule.bulk import mean_squared_correlation
-from ebda.rule.marginal import Statistics, moderated_t, most_df
-from ebda.rule.ranking import BEYOND_FACTORS, BETWEEN_CLASSES, Ranking, feature_list
+from ebda.rule.marginal import Statistics, moderated_t, most_df, rest_variance
+from ebda.rule.ranking import BETWEEN_CLASSES, BEYOND_FACTORS, Ranking, feature_list
 from ebda.rule.shrinkage import SHRINKAGES
 from ebda.selection.candidates import Recipe, candidates, reported
 from ebda.selection.weights import Selection, combine, select, without_folds
-from ebda.storage.fields import COUNT, Scalar
+from ebda.storage.fields import COUNT, Array, Scalar
 from ebda.storage.objects import Nested, register
 from ebda.typing import FloatArray
 
@@ -129,6 +129,8 @@ class EBClassifier(MomentClassifier):
         From decisions to probabilities, as far as held-out samples can tell.
     n_factors_ : int
         Common factors that were found; 0 without covariance="factor" or "auto".
+    common_difference_ : ndarray of shape (n_contrasts, n_factors), or None
+        Differences of the common factors, after shrinkage.
     midpoint_correction_ : ndarray, as `coef_`, or None
         What each feature adds to the intercept to correct the bias of the midpoint;
         None for two classes of one size, which need no correction.
@@ -164,7 +166,11 @@ class EBClassifier(MomentClassifier):
 
     # The paper cuts at the midpoint of the sample means; `paper` sets this to False.
     _unbiased_midpoint = True
-    _optional_results = ("midpoint_correction_", "squared_correlation_")
+    _optional_results = (
+        "midpoint_correction_",
+        "squared_correlation_",
+        "common_difference_",
+    )
 
     def __init__(
         self,
@@ -321,6 +327,7 @@ class EBClassifier(MomentClassifier):
         self.prior_estimator_ = shown.prior_estimator
         self.posterior_ = shown.posterior
         self.z_ = squeeze(shown.z)
+        self.common_difference_ = shown.values.common
 
     def _fitted_posterior(self) -> Posterior:
         if "posterior_" not in vars(self):
@@ -348,6 +355,11 @@ class EBClassifier(MomentClassifier):
         """Probability of each difference to be zero."""
         return squeeze(self._fitted_posterior().prob_zero)
 
+    def _rest_variance(self) -> FloatArray:
+        """Variance of z without a difference, beside common factors."""
+        df = float(self.moments_.counts.sum()) - len(self.classes_)
+        return rest_variance(self.common_difference_, df)
+
     @property
     def ranking_(self) -> Ranking:
         """Two lists of the features: that differ, and beyond the common factors."""
@@ -363,16 +375,14 @@ class EBClassifier(MomentClassifier):
             np.atleast_2d(self.z_),
             min(variance.degrees_of_freedom, most_df(moments, contrasts)),
             moments.counts,
-            statistics.ratio if is_common else 1.0,
+            self._rest_variance() * (statistics.ratio if is_common else 1.0),
             statistics.own_df,
         )
         constant = self.contrasts_.constant
         conditional = feature_list(BEYOND_FACTORS, own, constant, correlation)
         positive, negative = contrasts.positive, contrasts.negative
         difference = squeeze((positive - negative) @ moments.means)
-        return Ranking(
-            marginal, conditional, difference, self._names(), self.classes_
-        )
+        return Ranking(marginal, conditional, difference, self._names(), self.classes_)
 
 
 register(
@@ -383,6 +393,7 @@ register(
         selection_=Nested(("Selection",)),
         prior_estimator_=Nested("family"),
         posterior_=Nested("posterior", values=("c", "p")),
+        common_difference_=Array(("c", "f")),
         squared_correlation_=Scalar((float,), least=0.0, most=1.0),
     )
 )

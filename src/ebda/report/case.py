@@ -144,9 +144,18 @@ class Case:
 
     @property
     def n_found(self) -> int:
-        """Number of features with a small q-value in any contrast."""
-        found = np.atleast_2d(self.ranking.selected(LEVEL)).any(axis=0)
-        return int(np.count_nonzero(found))
+        """Number of features that differ between the classes."""
+        return int(np.count_nonzero(self.ranking.marginal.selected(LEVEL)))
+
+    @property
+    def n_beyond(self) -> int:
+        """Number of features that differ beyond the common factors."""
+        return int(np.count_nonzero(self.ranking.conditional.selected(LEVEL)))
+
+    @property
+    def log_base(self) -> float | None:
+        """Base of the logarithms that were taken of the data, where that is known."""
+        return float(np.e) if self.data.get("log") is True else None
 
     @property
     def n_features(self) -> int:

@@ -15,8 +15,9 @@ But a wide bulk may also be what is sought, thousands of features that do differ
 much of its place and width can be chance is known from the correlation within the
 classes: the mean square of p null values with mean squared correlation a^2 has mean 1
 and variance ``2 a^2``, about that of a chi-square variable with ``k = 1 / a^2`` degrees
-of freedom over k, and their mean has a variance of at most a. What is beyond chance, at
-95 %, is difference: m and w are bounded by it, and w is at least 1.
+of freedom over k, and their mean has a variance of at most a. So m is bounded by what
+chance makes of it at 95 %, and w lies between 1 and what chance probably made of the
+width of the bulk (:func:`chance_width`).
 
 A p-value is the probability that the null has a value with such a likelihood ratio
 
@@ -34,7 +35,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import log_ndtr, logsumexp
+from scipy.special import expit, log_ndtr, logsumexp
 from scipy.stats import chi2, norm
 from scipy.stats import f as f_distribution
 
@@ -45,8 +46,9 @@ from ebda.typing import FloatArray
 _MAD = float(norm.ppf(0.75))
 # With fewer values the bulk says too little, and theory is taken.
 _FEWEST = 50
-# What chance makes of width and place is exceeded in one of twenty data sets.
+# What chance makes of the place is exceeded in one of twenty data sets.
 _LEVEL = 0.95
+_QUANTILES = 200
 # A shift of all features by so many standard errors needs no correlation: samples of
 # one class with a larger total are enough.
 _SHIFT = 0.25
@@ -145,26 +147,42 @@ def mean_squared_correlation(data: Summary) -> float | None:
     return float(np.clip((square - 1 / p) / (1 - 1 / p), 0.0, 1.0))
 
 
-def chance_width(correlation: float | None, n_values: int, df1: int = 1) -> float:
-    """Largest mean square of null values that chance explains.
+def chance_width(
+    width: float, correlation: float | None, n_values: int, df1: int = 1
+) -> float:
+    """What of the mean square of the bulk is chance.
+
+    Either all of it, with the density of ``chi^2_k / k``; or that and the mean square
+    of many small effects, which has an exponential distribution with mean 1. Both are
+    as probable in advance. The result is the average, with the expectation 1 for the
+    chance part in the second case.
 
     Parameters
     ----------
+    width : float
+        The mean square of the bulk.
     correlation : float, optional
         Mean squared correlation of two features; None where it is not known, and the
-        bulk may have any width.
+        bulk may have any width by chance.
     n_values : int
         Number of features.
     df1 : int
         Number of independent contrasts that the mean is over.
 
-    >>> round(chance_width(0.0, 1000), 3), round(chance_width(0.09, 1000), 3)
-    (1.075, 1.789)
+    >>> round(chance_width(1.1, 0.0, 1000), 2), round(chance_width(1.1, 0.01, 1000), 2)
+    (1.05, 1.08)
+    >>> round(chance_width(2.5, 0.01, 1000), 2), round(chance_width(2.5, 0.2, 1000), 2)
+    (1.0, 1.29)
     """
-    if correlation is None:
-        return np.inf
+    if width <= 1 or correlation is None:
+        return max(width, 1.0)
     k = df1 / (correlation + (1 - correlation) / n_values)
-    return float(chi2.ppf(_LEVEL, k) / k)
+    chance = chi2.logpdf(k * width, k) + np.log(k)
+    # The convolution of both densities, on quantiles of the first.
+    part = chi2.ppf((np.arange(_QUANTILES) + 0.5) / _QUANTILES, k) / k
+    both = np.mean(np.where(part < width, np.exp(part - width), 0.0))
+    share = expit(chance - np.log(both))
+    return float(1 + share * (width - 1))
 
 
 def chance_shift(correlation: float | None, n_values: int) -> float:
@@ -204,12 +222,13 @@ def bulk_of(z: FloatArray, correlation: float | None) -> Bulk:
     if len(z) < _FEWEST:
         return Bulk(0.0, 1.0, 1.0, symmetric)
     shift = chance_shift(correlation, len(z))
-    width = float(np.sqrt(chance_width(correlation, len(z))))
     cells = np.round(np.clip(z, -_REACH, _REACH) / _CELL)
     place, count = np.unique(cells, return_counts=True)
     x = place * _CELL
     loc = float(np.clip(np.median(z), -shift, shift))
-    scale = float(np.clip(np.median(np.abs(z - loc)) / _MAD, 1.0, width))
+    middle = float(np.median(np.abs(z - np.median(z)))) / _MAD
+    width = float(np.sqrt(chance_width(middle**2, correlation, len(z))))
+    scale = width
     share, weights = 0.9, 0.1 * symmetric
     for _ in range(_STEPS):
         before = (loc, scale, share)
@@ -231,13 +250,11 @@ def bulk_of(z: FloatArray, correlation: float | None) -> Bulk:
     return Bulk(loc, scale, share, weights)
 
 
-def width_of_f(
-    f: FloatArray, df1: int, df2: float, correlation: float | None
-) -> float:
+def width_of_f(f: FloatArray, df1: int, df2: float, correlation: float | None) -> float:
     """By what the F distribution is to be multiplied to be the null of F statistics.
 
-    So that its median is that of the values; at least 1, and at most what chance makes
-    of it.
+    So that its median is that of the values; at least 1, and at most what chance
+    probably made of it.
 
     Parameters
     ----------
@@ -253,10 +270,10 @@ def width_of_f(
     Examples
     --------
     >>> f = np.random.default_rng(0).f(2, 30, 1000)
-    >>> round(width_of_f(3 * f, 2, 30, correlation=0.01), 2)
-    1.17
+    >>> round(width_of_f(1.2 * f, 2, 30, correlation=0.1), 1)
+    1.1
     """
     if len(f) < _FEWEST:
         return 1.0
     middle = float(np.median(f) / f_distribution.ppf(0.5, df1, df2))
-    return float(np.clip(middle, 1.0, chance_width(correlation, len(f), df1)))
+    return chance_width(middle, correlation, len(f), df1)

@@ -23,11 +23,14 @@ from ebda.typing import FloatArray
 _LAMBDA = 0.5
 # With fewer features, all are taken to be without one.
 _FEWEST = 50
+_LEAST = 0.5
 _SMALLEST = -700.0
 
 
 def null_share(log_p: FloatArray) -> float:
-    """pi0: the density of the p-values beyond a half (Storey 2002).
+    """pi0: the density of the p-values beyond a half (Storey 2002), at least a half.
+
+    With less, what they were compared with would not be the bulk of the features.
 
     >>> null_share(np.log((np.arange(1000) + 0.5) / 1000))
     1.0
@@ -37,7 +40,7 @@ def null_share(log_p: FloatArray) -> float:
         return 1.0
     # One more, so that chance leaves no set without any.
     beyond = np.count_nonzero(log_p > np.log(_LAMBDA)) + 1
-    return min(1.0, beyond / ((1 - _LAMBDA) * n))
+    return float(np.clip(beyond / ((1 - _LAMBDA) * n), _LEAST, 1.0))
 
 
 def q_values(log_p: FloatArray, pi0: float) -> FloatArray:

@@ -113,6 +113,35 @@ def most_df(moments: ClassMoments, contrasts: Contrasts) -> float:
     return own * max(int(np.count_nonzero(~contrasts.constant)), 1)
 
 
+def rest_variance(common: FloatArray | None, df: float) -> FloatArray:
+    """Variance of a difference without common factors, as their loadings are estimates.
+
+    A contrast in which the factors differ by g, in units of what they differ by chance,
+    keeps g times the error of the loadings. As in the analysis of covariance the
+    variance is ``1 + |g|^2 / df``.
+
+    Parameters
+    ----------
+    common : ndarray of shape (n_contrasts, n_factors), optional
+        g after its shrinkage by ``1 - n_factors / |g|^2``.
+    df : float
+        Degrees of freedom of the loadings.
+
+    Returns
+    -------
+    ndarray of shape (n_contrasts, 1), or (1, 1) without factors
+
+    >>> rest_variance(np.array([[2.4, 3.2, 0.0]]), df=40).round(2)
+    array([[1.54]])
+    """
+    if common is None or not common.size:
+        return np.ones((1, 1))
+    shrunken = np.sqrt(np.einsum("ck,ck->c", common, common))
+    length = (shrunken + np.sqrt(shrunken**2 + 4 * common.shape[1])) / 2
+    variance: FloatArray = 1 + (length**2 / max(df, 1.0))[:, None]
+    return variance
+
+
 def by_class(
     moments: ClassMoments, contrasts: Contrasts, df: float
 ) -> tuple[FloatArray, FloatArray]:
@@ -136,15 +165,15 @@ def by_class(
     total = np.zeros_like(contrasts.z)
     squares = np.zeros_like(contrasts.z)
     for k, n in enumerate(counts):
-        own, own_df = contrasts.variance, df
+        variance, n_free = contrasts.variance, df
         if n > 1:
             s2 = moments.centred_squares[k] / (n - 1)
             prior = variance_prior(s2, n - 1)
-            own = prior.shrink(s2, n - 1)
-            own_df = n - 1 + min(prior.degrees_of_freedom, df)
-        a = part[:, k, None] * own
+            variance = prior.shrink(s2, n - 1)
+            n_free = n - 1 + min(prior.degrees_of_freedom, df)
+        a = part[:, k, None] * variance
         total += a
-        squares += a**2 / own_df
+        squares += a**2 / n_free
     ratio = total / (part.sum(axis=1)[:, None] * contrasts.variance)
     with np.errstate(invalid="ignore", divide="ignore"):
         own_df = np.where(squares > 0, total**2 / squares, df)

@@ -44,7 +44,8 @@ class FeatureList:
         (:mod:`ebda.rule.bulk`), for each contrast.
     q_value, lfdr : ndarray
         Of each contrast: expected share of false discoveries among the features with
-        this p-value or a smaller one, and probability that this feature is one.
+        this p-value or a smaller one, no less than over all classes; and probability
+        that this feature is one.
     f : ndarray of shape (n_features,)
         Moderated F over all classes; the square of t for two.
     log_p_over_classes, q_over_classes, lfdr_over_classes : ndarray of shape \
@@ -113,14 +114,14 @@ class FeatureList:
         return np.asarray(self.q_over_classes <= level)
 
     def selected_in_classes(self, level: float = 0.05) -> npt.NDArray[np.bool_]:
-        """Of those, which classes differ from the mean: one row per contrast.
+        """In which of the contrasts they differ: one row per contrast.
 
         Parameters
         ----------
         level : float
-            As in `selected`; the q-value of the contrast is at most that, too.
+            As in `selected`.
         """
-        return np.asarray(np.atleast_2d(self.q_value <= level) & self.selected(level))
+        return np.atleast_2d(self.q_value <= level)
 
     def columns(self, contrast: int | None = None) -> dict[str, FloatArray]:
         """Statistic, p-value, q-value and local rate as columns of a table."""
@@ -281,21 +282,24 @@ def feature_list(
     judged = statistics.cautious_f[varying]
     width = width_of_f(judged, statistics.df1, df, correlation)
     over[varying] = log_f_tail(judged / width, float(statistics.df1), df)
-    q_over, local_over = (row[0] for row in _rates(over[None, :], varying))
+    # Where nearly all features differ pi0 would be no more than a guess.
+    q_over, local_over = (row[0] for row in _rates(over[None, :], varying, pi0=1.0))
+    # A class is named only where there is any difference between the classes.
+    q = np.maximum(q, q_over)
     return FeatureList(
         question, t, df, log_p, q, local, f, over, q_over, local_over, constant
     )
 
 
 def _rates(
-    log_p: FloatArray, varying: npt.NDArray[np.bool_]
+    log_p: FloatArray, varying: npt.NDArray[np.bool_], pi0: float | None = None
 ) -> tuple[FloatArray, FloatArray]:
     """q-values and local rates of each row; 1 for features that do not vary."""
     q, local = np.ones_like(log_p), np.ones_like(log_p)
-    for k, row in enumerate(log_p):
-        pi0 = null_share(row[varying])
-        q[k, varying] = q_values(row[varying], pi0)
-        local[k, varying] = local_rates(row[varying], pi0)
+    for k, row in enumerate(log_p[:, varying]):
+        share = null_share(row) if pi0 is None else pi0
+        q[k, varying] = q_values(row, share)
+        local[k, varying] = local_rates(row, share)
     return q, local
 
 

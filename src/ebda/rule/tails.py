@@ -55,9 +55,7 @@ def log_f_tail(f: FloatArray, df1: float, df2: FloatArray | float) -> FloatArray
     return log_p
 
 
-def _log_incomplete_beta(
-    log_odds: FloatArray, a: FloatArray, b: float
-) -> FloatArray:
+def _log_incomplete_beta(log_odds: FloatArray, a: FloatArray, b: float) -> FloatArray:
     """``log I_x(a, b)`` for x far below its mean, by the continued fraction of Lentz.
 
     Parameters
@@ -114,4 +112,3 @@ def normal_score(t: FloatArray, df: FloatArray | float) -> FloatArray:
     """
     score: FloatArray = -np.sign(t) * ndtri_exp(log_t_tail(t, df) - np.log(2))
     return score + 0.0
-
