@@ -14,10 +14,10 @@ bulk, and belongs to it.
 But a wide bulk may also be what is sought, thousands of features that do differ. How
 much of its place and width can be chance is known from the correlation within the
 classes: the mean square of p null values with mean squared correlation a^2 has mean 1
-and variance ``2 a^2``, about that of a chi-square variable with ``k = 1 / a^2`` degrees
-of freedom over k, and their mean has a variance of at most a. So m is bounded by what
-chance makes of it at 95 %, and w lies between 1 and what chance probably made of the
-width of the bulk (:func:`chance_width`).
+and variance ``2 a^2``, which in real data is nearly all due to the first common factor,
+``1 - a + a chi^2_1``; and their mean has a variance of at most a. So m is bounded by
+what chance makes of it at 95 %, and w lies between 1 and what chance probably made of
+the width of the bulk (:func:`chance_width`).
 
 A p-value is the probability that the null has a value with such a likelihood ratio
 
@@ -49,6 +49,7 @@ _FEWEST = 50
 # What chance makes of the place is exceeded in one of twenty data sets.
 _LEVEL = 0.95
 _QUANTILES = 200
+_ODDS = 20.0
 # A shift of all features by so many standard errors needs no correlation: samples of
 # one class with a larger total are enough.
 _SHIFT = 0.25
@@ -152,10 +153,10 @@ def chance_width(
 ) -> float:
     """What of the mean square of the bulk is chance.
 
-    Either all of it, with the density of ``chi^2_k / k``; or that and the mean square
-    of many small effects, which has an exponential distribution with mean 1. Both are
-    as probable in advance. The result is the average, with the expectation 1 for the
-    chance part in the second case.
+    Either all of it, with the density of ``1 - a + a chi^2_1``; or that and the mean
+    square x of many small effects, with the density ``1 / (1 + x)^2``. The first is
+    twenty times as probable in advance. The result is the average, with the expectation
+    1 for the chance part in the second case.
 
     Parameters
     ----------
@@ -170,18 +171,19 @@ def chance_width(
         Number of independent contrasts that the mean is over.
 
     >>> round(chance_width(1.1, 0.0, 1000), 2), round(chance_width(1.1, 0.01, 1000), 2)
-    (1.05, 1.08)
+    (1.1, 1.1)
     >>> round(chance_width(2.5, 0.01, 1000), 2), round(chance_width(2.5, 0.2, 1000), 2)
     (1.0, 1.29)
     """
     if width <= 1 or correlation is None:
         return max(width, 1.0)
-    k = df1 / (correlation + (1 - correlation) / n_values)
-    chance = chi2.logpdf(k * width, k) + np.log(k)
+    a = np.sqrt(correlation + (1 - correlation) / n_values) / df1
+    chance = chi2.logpdf((width - 1 + a * df1) / a, df1) - np.log(a)
     # The convolution of both densities, on quantiles of the first.
-    part = chi2.ppf((np.arange(_QUANTILES) + 0.5) / _QUANTILES, k) / k
-    both = np.mean(np.where(part < width, np.exp(part - width), 0.0))
-    share = expit(chance - np.log(both))
+    quantiles = chi2.ppf((np.arange(_QUANTILES) + 0.5) / _QUANTILES, df1)
+    part = 1 + a * (quantiles - df1)
+    both = np.mean(np.where(part < width, 1 / (1 + width - part) ** 2, 0.0))
+    share = expit(chance - np.log(both) + np.log(_ODDS))
     return float(1 + share * (width - 1))
 
 
@@ -271,7 +273,7 @@ def width_of_f(f: FloatArray, df1: int, df2: float, correlation: float | None) -
     --------
     >>> f = np.random.default_rng(0).f(2, 30, 1000)
     >>> round(width_of_f(1.2 * f, 2, 30, correlation=0.1), 1)
-    1.1
+    1.2
     """
     if len(f) < _FEWEST:
         return 1.0
