@@ -1,4 +1,4 @@
-"""Do the lists of features stay empty where there is nothing to find?
+"""The lists of features should stay empty where there is nothing to find.
 
     python benchmarks/permuted_lists.py [--permutations 20] [--out docs/benchmarks]
 
