@@ -2,8 +2,8 @@
 
     python benchmarks/permuted_lists.py [--permutations 20] [--out docs/benchmarks]
 
-Labels are permuted at random on the real sets. A fit with any call at 5 % should be one
-of twenty, and no fit should call a tenth of the features.
+Labels are permuted at random on the real sets. Of all fits at most one of twenty should
+have any call at 5 %, and none should call a tenth of the features.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--out", type=Path, default=Path("docs/benchmarks"))
     options = parser.parse_args()
-    rows, kept = [], True
+    rows, with_calls, most_share = [], [], 0.0
     for path in sorted(real_data.folder().glob("*.npz")):
         name, start = path.stem, time.perf_counter()
         p = real_data.load(name).X.shape[1]
@@ -60,14 +60,19 @@ def main() -> int:
             row[f"{which}_most"] = int(permuted[:, k].max())
         rows.append(row)
         ours = permuted[:, :2]
-        few = (ours > 0).mean(axis=0).max() <= MOST_FITS
-        kept &= bool(few and ours.max() < MOST_SHARE * p)
+        with_calls.append((ours > 0).mean(axis=0))
+        most_share = max(most_share, ours.max() / p)
         print(*row.values(), f"{time.perf_counter() - start:.0f} s", flush=True)
     with (options.out / "permuted_lists.csv").open("w", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]))
         writer.writeheader()
         writer.writerows(rows)
-    print("ok" if kept else "NOT MET")
+    share = np.mean(with_calls, axis=0)
+    kept = bool(share.max() <= MOST_FITS and most_share < MOST_SHARE)
+    print(
+        f"fits with any call: {share[0]:.1%} and {share[1]:.1%}; largest share of the "
+        f"features that one calls {most_share:.1%}: {'ok' if kept else 'NOT MET'}"
+    )
     return 0 if kept else 1
 
 

@@ -112,8 +112,13 @@ def test_a_small_class_that_is_wide_has_a_larger_standard_error() -> None:
 def test_rest_variance_is_that_of_the_analysis_of_covariance() -> None:
     g = np.array([[3.0, 4.0]])
     shrunken = g * (1 - 2 / 25)
-    np.testing.assert_allclose(rest_variance(shrunken, 50.0), [[1 + 25 / 50]])
-    np.testing.assert_array_equal(rest_variance(None, 50.0), [[1.0]])
+    z = np.random.default_rng(0).normal(size=(1, 20_000))
+    np.testing.assert_allclose(rest_variance(3 * z, shrunken, 50.0), [[1 + 25 / 50]])
+    np.testing.assert_array_equal(rest_variance(3 * z, None, 50.0), [[1.0]])
+    # No more than there is.
+    root = np.sqrt(1.2)
+    np.testing.assert_allclose(rest_variance(root * z, shrunken, 50.0), 1.2, atol=0.05)
+    np.testing.assert_array_equal(rest_variance(0.5 * z, shrunken, 50.0), [[1.0]])
 
 
 # Order

@@ -358,7 +358,8 @@ class EBClassifier(MomentClassifier):
     def _rest_variance(self) -> FloatArray:
         """Variance of z without a difference, beside common factors."""
         df = float(self.moments_.counts.sum()) - len(self.classes_)
-        return rest_variance(self.common_difference_, df)
+        z = np.atleast_2d(self.z_)[:, ~self.contrasts_.constant]
+        return rest_variance(z, self.common_difference_, df)
 
     @property
     def ranking_(self) -> Ranking:

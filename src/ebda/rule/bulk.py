@@ -173,7 +173,7 @@ def chance_width(
     >>> round(chance_width(1.1, 0.0, 1000), 2), round(chance_width(1.1, 0.01, 1000), 2)
     (1.1, 1.1)
     >>> round(chance_width(2.5, 0.01, 1000), 2), round(chance_width(2.5, 0.2, 1000), 2)
-    (1.0, 1.29)
+    (1.08, 2.28)
     """
     if width <= 1 or correlation is None:
         return max(width, 1.0)
@@ -203,6 +203,18 @@ def chance_shift(correlation: float | None, n_values: int) -> float:
     return float(max(_SHIFT, two_sided * square**0.25))
 
 
+def bulk_variance(z: FloatArray) -> FloatArray:
+    """Mean square of the bulk of each row, from the median absolute deviation.
+
+    >>> bulk_variance(np.array([[-1.0, 0.0, 1.0, 90.0]])).round(2)
+    array([[2.2]])
+    """
+    middle = np.median(z, axis=-1, keepdims=True)
+    deviation = np.median(np.abs(z - middle), axis=-1, keepdims=True)
+    variance: FloatArray = (deviation / _MAD) ** 2
+    return variance
+
+
 def bulk_of(z: FloatArray, correlation: float | None) -> Bulk:
     """The null of the normal scores of one contrast.
 
@@ -228,8 +240,8 @@ def bulk_of(z: FloatArray, correlation: float | None) -> Bulk:
     place, count = np.unique(cells, return_counts=True)
     x = place * _CELL
     loc = float(np.clip(np.median(z), -shift, shift))
-    middle = float(np.median(np.abs(z - np.median(z)))) / _MAD
-    width = float(np.sqrt(chance_width(middle**2, correlation, len(z))))
+    square = float(bulk_variance(z)[0])
+    width = float(np.sqrt(chance_width(square, correlation, len(z))))
     scale = width
     share, weights = 0.9, 0.1 * symmetric
     for _ in range(_STEPS):
