@@ -171,7 +171,7 @@ def main() -> int:
                 {k: f"{v:.4f}" if isinstance(v, float) else v for k, v in row.items()}
             )
     table = as_markdown(rows)
-    (options.out / "false_discoveries.md").write_text(table, encoding="utf-8")
+    (options.out / "false_discoveries.txt").write_text(table, encoding="utf-8")
     worst = max(row["ebda_false"] for row in rows)
     word = "ok" if worst <= BOUND else "NOT MET"
     print(f"largest {worst:.3f}, at most {BOUND}: {word}")

@@ -345,6 +345,27 @@ def test_what_a_factor_shifts_is_in_one_list_and_not_in_the_other() -> None:
         assert f"{found.question}\n{found.selected().sum()} of 1500 do," in words
 
 
+@pytest.mark.slow
+def test_a_gene_that_is_seen_in_one_cell_differs_nowhere() -> None:
+    """Such genes were "higher" in all eight classes at once."""
+    rng = np.random.default_rng(0)
+    n, p = 3000, 400
+    y = rng.integers(8, size=n)
+    fold = np.ones((8, p))
+    fold[rng.integers(8, size=60), np.arange(60)] = 2.0
+    rate = np.exp(rng.normal(-3, 2, p)) * fold[y]
+    X = rng.poisson(rate * rng.lognormal(0, 0.4, (n, 1))).astype(float)
+    X[:, 300:] = 0.0
+    X[rng.integers(n, size=100), np.arange(300, 400)] = 1.0
+    total = X.sum(axis=1, keepdims=True)
+    X = np.log1p(X / np.maximum(total, 1) * np.median(total))
+    found = classifier().fit(X, y).ranking_.marginal
+    chosen = found.selected()
+    assert chosen[:60].sum() > 15
+    assert chosen[60:].sum() <= 4
+    assert not found.selected_in_classes()[:, 300:].any()
+
+
 def test_where_there_is_nothing_nothing_is_listed() -> None:
     """Ten features were listed, in the order of the file."""
     X = np.random.default_rng(1).normal(size=(30, 400))

@@ -151,6 +151,16 @@ def test_the_page_carries_the_numbers_of_the_model(two: Any) -> None:
     assert data["order"] is None
 
 
+def test_differences_of_logarithms_are_fold_changes(two: Any) -> None:
+    model = two[0]
+    plain = Outline(render(model)).data
+    folds = Outline(render(model, data={"log": True})).data
+    assert plain["difference"] == "difference"
+    assert folds["difference"] == "log2 fold change"
+    values = [unpacked(data["rows"]["difference"][0]) for data in (plain, folds)]
+    np.testing.assert_allclose(values[1] * np.log(2), values[0], rtol=1e-5)
+
+
 def test_curves_are_the_shrinkages_of_the_prior(two: Any) -> None:
     model = two[0]
     curves = Outline(render(model)).data["curves"]

@@ -153,9 +153,19 @@ class Case:
         return int(np.count_nonzero(self.ranking.conditional.selected(LEVEL)))
 
     @property
-    def log_base(self) -> float | None:
-        """Base of the logarithms that were taken of the data, where that is known."""
-        return float(np.e) if self.data.get("log") is True else None
+    def difference(self) -> FloatArray:
+        """Differences of the means, in what `difference_is` says."""
+        unit = np.log2(np.e) if self._is_log else 1.0
+        return np.atleast_2d(self.ranking.difference) * unit
+
+    @property
+    def difference_is(self) -> str:
+        """Name of the differences: fold changes where natural logarithms were taken."""
+        return "log2 fold change" if self._is_log else "difference"
+
+    @property
+    def _is_log(self) -> bool:
+        return self.data.get("log") is True
 
     @property
     def n_features(self) -> int:

@@ -37,13 +37,13 @@ COLUMNS = ("difference", "t", "p", "q", "z", "effect", "zero", "beyond", "weight
 def columns(case: Case) -> dict[str, FloatArray]:
     """Each column, with one row per contrast and one entry per feature.
 
-    The difference is that of the class means in the units of the data, and t, p and q
-    are about it, including what common factors contribute; z, and what follows from it,
-    is adjusted for them.
+    The difference is that of the class means, in the units of the data or as a log2
+    fold change, and t, p and q are about it, including what common factors contribute;
+    z, and what follows from it, is adjusted for them.
     """
     model, ranking = case.model, case.ranking
     rows = {
-        "difference": ranking.difference,
+        "difference": case.difference,
         "t": ranking.marginal.t,
         "p": np.clip(-ranking.marginal.log_p / np.log(10), 0.0, _MOST),
         "q": _log_rate(ranking.marginal.q_value),
@@ -107,6 +107,7 @@ def payload(case: Case) -> dict[str, Any]:
     order = order[:n]
     return {
         "total": case.n_features,
+        "difference": case.difference_is,
         "names": None if names is None else names[:n],
         "column": packed(order, "<u4"),
         "classes": case.classes,

@@ -186,7 +186,7 @@ def top_features(case: Case, n: int = 20) -> Markup:
 
     columns: list[Column] = [
         ("feature", [name(case.feature(j)) for j in first]),
-        ("difference", shown(case.ranking.difference, ".3g")),
+        (case.difference_is, shown(case.difference, ".3g")),
         ("t", shown(found.t, ".2f")),
         ("q", [format(v, ".2g") for v in found.q_over_classes[first]]),
         (

@@ -1,7 +1,9 @@
 /* The two plots, and what they and the table share: hovered, selected, found. */
 
+const apart = () => (DATA.classes.length === 2 ? `mean of ${DATA.classes[1]} minus mean of ${DATA.classes[0]}` : `mean of ${DATA.classes[state.contrast]} minus mean of all`);
+
 const AXES = {
-  difference: () => (DATA.classes.length === 2 ? `mean of ${DATA.classes[1]} minus mean of ${DATA.classes[0]}` : `mean of ${DATA.classes[state.contrast]} minus mean of all`),
+  difference: () => `${DATA.difference === "difference" ? "" : `${DATA.difference}: `}${apart()}`,
   effect: () => "effect (posterior mean, in standard errors)",
   p: () => "−log₁₀ p",
   zero: () => "probability of zero",
@@ -20,7 +22,7 @@ function groups() {
 }
 
 const facts = (i) => [
-  ["difference", shown(current.difference[i])],
+  [DATA.difference, shown(current.difference[i])],
   ["t", shown(current.t[i])],
   ["p", shownRate(current.p[i])],
   ["q", shownRate(current.q[i])],

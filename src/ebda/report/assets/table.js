@@ -3,7 +3,7 @@
 const FIELDS = [
   { key: "name", title: "feature", text: true },
   { key: "rank", title: "rank", show: thousands, csv: "rank" },
-  { key: "difference", title: "difference", show: shown, csv: "difference" },
+  { key: "difference", title: DATA.difference, show: shown, csv: DATA.difference.replaceAll(" ", "_") },
   { key: "t", title: "t", show: shown, csv: "t" },
   { key: "p", title: "p", show: shownRate, csv: "p_value", rate: true },
   { key: "q", title: "q", show: shownRate, csv: "q_value", rate: true },
