@@ -65,8 +65,11 @@ def test_from_a_table_to_the_error_and_the_genes(
     assert f"Test samples of {test}:" in out
     assert "of 34 samples wrong" in out
     assert "true \\ predicted    ALL    AML" in out
-    assert "The first 4:" in out
-    assert out.count("higher in A") == 4
+    assert out.count("The first 4:") == 2
+    assert out.count("higher in A") == 8
+    assert "Does the feature, taken by itself, differ between the classes?" in out
+    assert "by more than the common factors within the classes make of it?" in out
+    assert "log2 fold change" in out
     assert "Time: reading " in out
     # The preview comes before the work.
     assert out.index("samples  ") < out.index("Cross-validation")

@@ -208,8 +208,14 @@ def test_effects_of_two_classes_are_read_off_the_model(two: EBClassifier) -> Non
     np.testing.assert_allclose(display.effect, means[1] - means[0], atol=1e-12)
     ranking = two.ranking_
     np.testing.assert_array_equal(display.q_value, ranking.q_value)
-    np.testing.assert_array_equal(display.prob_zero[:-1], two.prob_zero_[:-1])
+    np.testing.assert_array_equal(display.prob_zero, ranking.marginal.lfdr)
+    np.testing.assert_allclose(
+        np.log(display.p_value), np.maximum(ranking.marginal.log_p, np.log(1e-16) - 1)
+    )
     np.testing.assert_array_equal(display.order, ranking.order)
+    beyond = EffectDisplay.from_estimator(two, beyond_factors=True)
+    np.testing.assert_array_equal(beyond.q_value, ranking.conditional.q_value)
+    np.testing.assert_array_equal(beyond.order, ranking.conditional.order)
     assert display.side_names == ["higher in b", "higher in a"]
     assert (display.sides[display.effect > 0] == 0).all()
     assert (display.sides[display.effect < 0] == 1).all()
@@ -220,14 +226,15 @@ def test_effects_of_two_classes_are_read_off_the_model(two: EBClassifier) -> Non
 def test_effects_of_many_classes_by_contrast_or_by_the_clearest(
     three: EBClassifier,
 ) -> None:
-    ranking = three.ranking_
+    found = three.ranking_.marginal
     one = EffectDisplay.from_estimator(three, "c")
-    np.testing.assert_array_equal(one.lfsr, ranking.lfsr[2])
-    assert (np.diff(one.lfsr[one.order]) >= 0).all()
+    np.testing.assert_array_equal(one.q_value, found.q_value[2])
+    assert one.p_value is not None
+    assert (np.diff(one.p_value[one.order]) >= 0).all()
     assert one.side_names == ["higher in c", "lower in c"]
     every = EffectDisplay.from_estimator(three)
-    np.testing.assert_array_equal(every.lfsr, ranking.lfsr.min(axis=0))
-    clearest = ranking.lfsr.argmin(axis=0)
+    np.testing.assert_array_equal(every.q_value, found.q_over_classes)
+    clearest = found.log_p.argmin(axis=0)
     np.testing.assert_array_equal(every.sides, clearest)
     raw = three.contrasts_.z * three.contrasts_.scale
     np.testing.assert_array_equal(

@@ -292,7 +292,8 @@ def test_only_notable_features_are_coloured_and_labelled(real: RealData) -> None
         chosen = notable & (display.sides == side)
         drawn = lines[1 + side]
         np.testing.assert_array_equal(drawn.get_xdata(), display.effect[chosen])
-        floored = np.maximum(display.prob_zero[chosen], 1e-16)
+        assert display.p_value is not None
+        floored = np.maximum(display.p_value[chosen], 1e-16)
         np.testing.assert_array_equal(drawn.get_ydata(), floored)
     best = display.order[:5]
     expected = [real.genes[2][j] for j in best if notable[j]]

@@ -260,8 +260,10 @@ def test_hover_names_the_feature_and_its_numbers(opened: Any, case: Any) -> None
         j = next(i for i, full in enumerate(ranking.names) if _cut(full) == name)
         assert name in tip
         number = {key: float(v.replace(MINUS, "-")) for key, v in said.items()}
-        assert number["effect"] == pytest.approx(ranking.posterior_mean[j], rel=0.01)
-        assert number["lfsr"] == pytest.approx(ranking.lfsr[j], rel=0.06)
+        effect = case[0].posterior_mean_[j]
+        assert number["effect"] == pytest.approx(effect, rel=0.01)
+        p_value = np.exp(ranking.marginal.log_p[j])
+        assert number["p"] == pytest.approx(p_value, rel=0.06)
         assert number["q"] == pytest.approx(ranking.q_value[j], rel=0.06)
     from selenium.webdriver import ActionChains
 
@@ -310,7 +312,7 @@ def test_sort_by_columns_both_ways(opened: Any, case: Any) -> None:
     ranking = case[0].ranking_
     heads = opened.find_elements("css selector", "#table thead button")
     assert [h.text for h in heads][:3] == ["feature", "rank", "difference"]
-    by_z = ranking.names[np.argsort(-ranking.z, kind="stable")]
+    by_z = ranking.names[np.argsort(-case[0].z_, kind="stable")]
     z = next(h for h in heads if h.text == "z")
     z.click()
     assert texts(opened, "#table tbody th") == by_z[:25].tolist()
@@ -320,12 +322,13 @@ def test_sort_by_columns_both_ways(opened: Any, case: Any) -> None:
     assert texts(opened, "#table tbody th") == by_z[::-1][:25].tolist()
     assert cell.get_attribute("aria-sort") == "ascending"
     assert len(texts(opened, "#table th[aria-sort]")) == 1
-    lfsr = next(h for h in heads if h.text == "lfsr")
-    lfsr.click()
+    p_value = next(h for h in heads if h.text == "p")
+    p_value.click()
     assert texts(opened, "#table tbody th")[:8] == best(case)[:8]
-    lfsr.click()
+    p_value.click()
     last = texts(opened, "#table tbody th")[0]
-    assert ranking.lfsr[list(ranking.names).index(last)] == ranking.lfsr.max()
+    log_p = ranking.marginal.log_p
+    assert log_p[list(ranking.names).index(last)] == log_p.max()
 
 
 def test_served_by_a_web_server_it_asks_for_nothing_more(
@@ -395,11 +398,13 @@ def test_download_holds_the_numbers_of_the_model(
     assert [row["feature"] for row in rows] == expected
     means = model.moments_.means
     for key, values, digits in (
-        ("z", ranking.z, 1e-6),
-        ("posterior_mean", ranking.posterior_mean, 1e-6),
-        ("prob_zero", ranking.prob_zero, 1e-6),
-        ("lfsr", ranking.lfsr, 6e-5),
+        ("t", ranking.marginal.t, 1e-6),
+        ("p_value", np.exp(ranking.marginal.log_p), 6e-5),
         ("q_value", ranking.q_value, 6e-5),
+        ("q_beyond_factors", ranking.conditional.q_value, 6e-5),
+        ("z", model.z_, 1e-6),
+        ("posterior_mean", model.posterior_mean_, 1e-6),
+        ("prob_zero", model.prob_zero_, 1e-6),
         ("coef", model.coef_[0], 1e-6),
         ("difference", means[1] - means[0], 1e-6),
         (f"mean of {CLASSES[0]}", means[0], 1e-6),
@@ -548,7 +553,7 @@ def test_the_axes_can_be_chosen(opened: Any, case: Any) -> None:
         "const { xs, ys } = volcano.view;"
         "return [0, xs.length - 1].map(i => volcano.py(ys[i]))"
     )
-    zero = case[0].ranking_.prob_zero[case[0].ranking_.order[[0, -1]]]
+    zero = case[0].prob_zero_[case[0].ranking_.order[[0, -1]]]
     assert zero[0] < zero[1]
     assert heights[0] < heights[1]  # improbable zeros are up
 
@@ -569,12 +574,12 @@ def test_many_classes_have_a_chooser(browser: Any, tmp_path: Path) -> None:
     ]
     for k, label in enumerate(model.classes_):
         chooser.select_by_visible_text(f"{label} against all")
-        order = np.lexsort((-np.abs(ranking.posterior_mean[k]), ranking.lfsr[k]))
+        order = ranking.marginal.order_in(k)
         shown = texts(browser, "#table tbody th")
         assert shown == [f"x{j}" for j in order[:25]]
-        z = texts(browser, "#table tbody td:nth-child(4)")
-        assert float(z[0].replace(MINUS, "-")) == pytest.approx(
-            ranking.z[k, order[0]], abs=0.006
+        t = texts(browser, "#table tbody td:nth-child(4)")
+        assert float(t[0].replace(MINUS, "-")) == pytest.approx(
+            ranking.marginal.t[k, order[0]], abs=0.006
         )
         title = texts(browser, "#volcano .axis-title")[0]
         assert title == f"mean of {label} minus mean of all"

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from ebda.cli import options as shared
-from ebda.cli.outcome import confusion_words, feature_words
+from ebda.cli.features import feature_words
+from ebda.cli.outcome import confusion_words
 from ebda.cli.terminal import say
 from ebda.datasets import load_golub
 from ebda.estimators.classifier import EBClassifier
@@ -62,7 +63,7 @@ def run(options: argparse.Namespace) -> None:
     say("")
     say(describe_prior(model.prior_))
     say("")
-    say(feature_words(model, options.top))
+    say(feature_words(model, options.top, log=True))
     draw(model, options.out)
 
 

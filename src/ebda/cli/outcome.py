@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ebda import __version__
+from ebda.cli.features import feature_words, features_record
 from ebda.estimators.classifier import EBClassifier
 from ebda.evaluation import Evaluation
 from ebda.inputs import Table
@@ -94,8 +93,7 @@ def record(
         "test": evaluation_record(fitted.tested),
         "n_factors": model.n_factors_,
         "selection": selection_record(model.selection_),
-        "n_selected": n_selected(model),
-        "top_features": top_features(model, options.top),
+        **features_record(model, options.top, options.log),
         "seconds": fitted.seconds,
         "files": written,
     }
@@ -121,7 +119,7 @@ def words(fitted: Fitted, written: dict[str, Path], options: argparse.Namespace)
     parts += [
         f"{model.selection_.words()} {factors} within the classes.\n"
         f"{model.selection_.table()}",
-        feature_words(model, options.top),
+        feature_words(model, options.top, options.log),
         "Time: " + ", ".join(f"{k} {v:.1f} s" for k, v in fitted.seconds.items()),
     ]
     parts += [f"Written: {path}" for path in written.values()]
@@ -164,61 +162,6 @@ def confusion_words(evaluation: Evaluation) -> str:
         )
         lines.append(f"  {label:<{first}}" + "".join(cells))
     return "\n".join(lines)
-
-
-def top_features(model: EBClassifier, top: int) -> list[dict[str, Any]]:
-    """The features with the strongest evidence, each with its strongest contrast."""
-    ranking = model.ranking_
-    names = ranking.names
-    rows = {
-        key: np.atleast_2d(getattr(ranking, key))
-        for key in ("z", "posterior_mean", "prob_zero", "lfsr", "q_value")
-    }
-    classes = model.classes_.tolist()
-    found = []
-    for j in ranking.order[:top].tolist():
-        k = int(np.argmin(rows["lfsr"][:, j]))
-        up = bool(rows["posterior_mean"][k, j] > 0)
-        if len(classes) == 2:
-            where = f"higher in {classes[int(up)]}"
-        else:
-            where = f"{'higher' if up else 'lower'} in {classes[k]}"
-        record: dict[str, Any] = {
-            "feature": str(j + 1) if names is None else str(names[j]),
-            "direction": where,
-        }
-        found.append(record | {key: float(row[k, j]) for key, row in rows.items()})
-    return found
-
-
-def n_selected(model: EBClassifier, level: float = 0.05) -> int:
-    """Features with a q-value of at most `level` in any contrast."""
-    chosen = np.atleast_2d(model.ranking_.selected(level)).any(axis=0)
-    return int(np.count_nonzero(chosen))
-
-
-def feature_words(model: EBClassifier, top: int) -> str:
-    """The top features as a table."""
-    rows = top_features(model, top)
-    names = [escaped(row["feature"]) for row in rows]
-    wide = max(map(len, names), default=0)
-    wide = min(max(wide, len("feature")), 40)
-    lines = [
-        f"{n_selected(model)} of {model.n_features_in_} features differ with a false "
-        f"discovery rate of 5%. The first {len(rows)}:",
-        f"  {'feature':<{wide}}        z   posterior mean   P(zero)   q-value",
-    ]
-    lines += [
-        f"  {_cut(name, wide):<{wide}}{row['z']:>9.2f}"
-        f"{row['posterior_mean']:>17.2f}{row['prob_zero']:>10.2g}"
-        f"{row['q_value']:>10.2g}  {escaped(row['direction'])}"
-        for name, row in zip(names, rows, strict=True)
-    ]
-    return "\n".join(lines)
-
-
-def _cut(name: str, wide: int) -> str:
-    return name if len(name) <= wide else f"{name[: wide - 3]}..."
 
 
 def selection_record(selection: Selection) -> list[dict[str, Any]]:

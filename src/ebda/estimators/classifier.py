@@ -25,13 +25,15 @@ from ebda.kernels.threads import one_blas_thread
 from ebda.moments import VARIANCES, ClassMoments
 from ebda.priors import PriorEstimator, make_prior
 from ebda.priors.posterior import Posterior, Prior
+from ebda.rule.bulk import mean_squared_correlation
 from ebda.rule.effects import Effects
 from ebda.rule.linear_rule import log_odds
-from ebda.rule.ranking import Ranking, rank_features
+from ebda.rule.marginal import Statistics, moderated_t, most_df, rest_variance
+from ebda.rule.ranking import BETWEEN_CLASSES, BEYOND_FACTORS, Ranking, feature_list
 from ebda.rule.shrinkage import SHRINKAGES
 from ebda.selection.candidates import Recipe, candidates, reported
 from ebda.selection.weights import Selection, combine, select, without_folds
-from ebda.storage.fields import COUNT
+from ebda.storage.fields import COUNT, Array, Scalar
 from ebda.storage.objects import Nested, register
 from ebda.typing import FloatArray
 
@@ -114,13 +116,21 @@ class EBClassifier(MomentClassifier):
     posterior_mean_, prob_zero_ : ndarray, as `z_`
         Posterior mean of each difference and its probability of being zero.
     ranking_ : Ranking
-        All features by the evidence that they differ, with q-values.
+        Two lists of the features, with q-values: ``ranking_.marginal``, which differ
+        between the classes, and ``ranking_.conditional``, which differ beyond the
+        common factors.
+    squared_correlation_ : float or None
+        Mean squared correlation of two features within the classes, which says how far
+        chance can shift and widen the bulk of the values; None where no samples were
+        kept.
     selection_ : Selection
         What was compared and with what weight; ``print(model.selection_)``.
     calibration_ : Calibration
         From decisions to probabilities, as far as held-out samples can tell.
     n_factors_ : int
         Common factors that were found; 0 without covariance="factor" or "auto".
+    common_difference_ : ndarray of shape (n_contrasts, n_factors), or None
+        Differences of the common factors, after shrinkage.
     midpoint_correction_ : ndarray, as `coef_`, or None
         What each feature adds to the intercept to correct the bias of the midpoint;
         None for two classes of one size, which need no correction.
@@ -156,6 +166,11 @@ class EBClassifier(MomentClassifier):
 
     # The paper cuts at the midpoint of the sample means; `paper` sets this to False.
     _unbiased_midpoint = True
+    _optional_results = (
+        "midpoint_correction_",
+        "squared_correlation_",
+        "common_difference_",
+    )
 
     def __init__(
         self,
@@ -225,6 +240,7 @@ class EBClassifier(MomentClassifier):
         if part is not data:
             effects = recipe.only(self.selection_.used()).effects(data)
         self._keep_effects(effects)
+        self.squared_correlation_ = mean_squared_correlation(part)
         # One linear rule.
         rule_of = partial(recipe.rule, effects=effects, moments=moments)
         offset = log_odds(self.class_prior_) - midpoint
@@ -311,6 +327,7 @@ class EBClassifier(MomentClassifier):
         self.prior_estimator_ = shown.prior_estimator
         self.posterior_ = shown.posterior
         self.z_ = squeeze(shown.z)
+        self.common_difference_ = shown.values.common
 
     def _fitted_posterior(self) -> Posterior:
         if "posterior_" not in vars(self):
@@ -338,13 +355,35 @@ class EBClassifier(MomentClassifier):
         """Probability of each difference to be zero."""
         return squeeze(self._fitted_posterior().prob_zero)
 
+    def _rest_variance(self) -> FloatArray:
+        """Variance of z without a difference, beside common factors."""
+        df = float(self.moments_.counts.sum()) - len(self.classes_)
+        z = np.atleast_2d(self.z_)[:, ~self.contrasts_.constant]
+        return rest_variance(z, self.common_difference_, df)
+
     @property
     def ranking_(self) -> Ranking:
-        """All features by the evidence that they differ between the classes."""
-        posterior = self._fitted_posterior()
-        z = np.atleast_2d(self.z_)
+        """Two lists of the features: that differ, and beyond the common factors."""
+        self._fitted_posterior()
+        moments, correlation = self.moments_, self.squared_correlation_
+        statistics, contrasts = moderated_t(moments)
+        constant = contrasts.constant
+        marginal = feature_list(BETWEEN_CLASSES, statistics, constant, correlation)
+        variance = VARIANCES[self.variance].estimate(moments)
+        # With a variance for each class z has been judged by these.
+        is_common = len(variance.by_class) == 1
+        own = Statistics(
+            np.atleast_2d(self.z_),
+            min(variance.degrees_of_freedom, most_df(moments, contrasts)),
+            moments.counts,
+            self._rest_variance() * (statistics.ratio if is_common else 1.0),
+            statistics.own_df,
+        )
         constant = self.contrasts_.constant
-        return rank_features(z, posterior, constant, self._names())
+        conditional = feature_list(BEYOND_FACTORS, own, constant, correlation)
+        positive, negative = contrasts.positive, contrasts.negative
+        difference = squeeze((positive - negative) @ moments.means)
+        return Ranking(marginal, conditional, difference, self._names(), self.classes_)
 
 
 register(
@@ -355,5 +394,7 @@ register(
         selection_=Nested(("Selection",)),
         prior_estimator_=Nested("family"),
         posterior_=Nested("posterior", values=("c", "p")),
+        common_difference_=Array(("c", "f")),
+        squared_correlation_=Scalar((float,), least=0.0, most=1.0),
     )
 )

@@ -81,6 +81,8 @@ class MomentClassifier(LinearClassifier):
     samples_: Samples | None
     n_seen_: int
     midpoint_correction_: FloatArray | None
+    # Fitted attributes that may be None.
+    _optional_results: tuple[str, ...] = ("midpoint_correction_",)
 
     def _estimate(self, contrasts: Contrasts) -> FloatArray:
         """The estimate of eta for each contrast and feature."""
@@ -356,7 +358,7 @@ def moment_schema(model: type[MomentClassifier], **fields: Kind) -> Schema:
         moments_=Nested(("ClassMoments",)),
         contrasts_=Nested(("Contrasts",)),
         midpoint_correction_=Array(("c", "p")),
-        optional=("midpoint_correction_",),
+        optional=model._optional_results,
         **fields,
     )
 
@@ -365,5 +367,6 @@ def _finish(model: MomentClassifier) -> None:
     """As after `fit`: `partial_fit` goes on from the moments, without samples."""
     model._check_parameters()
     model.samples_ = None
-    if not hasattr(model, "midpoint_correction_"):
-        model.midpoint_correction_ = None
+    for name in model._optional_results:
+        if not hasattr(model, name):
+            setattr(model, name, None)

@@ -134,7 +134,9 @@ class VariancePrior:
         )
 
 
-def variance_prior(s2: FloatArray, df: float) -> VariancePrior:
+def variance_prior(
+    s2: FloatArray, df: float, without_outliers: bool = True
+) -> VariancePrior:
     """The prior of the variances, by the moments of their logarithms (Smyth 2004).
 
     ``log s^2`` has mean ``log s0^2 + psi(df/2) - log(df/2) - psi(d0/2) + log(d0/2)``
@@ -148,6 +150,8 @@ def variance_prior(s2: FloatArray, df: float) -> VariancePrior:
         Variances; zeros are left out.
     df : float
         Their degrees of freedom.
+    without_outliers : bool
+        False takes all variances, as limma does.
 
     Examples
     --------
@@ -168,7 +172,7 @@ def variance_prior(s2: FloatArray, df: float) -> VariancePrior:
     # With few degrees of freedom chance alone reaches far down.
     by_chance = np.log(gammaincinv(df / 2, 0.5) / gammaincinv(df / 2, 1e-7))
     outlier_threshold = np.inf
-    if reach > _TIED:
+    if without_outliers and reach > _TIED:
         inside = (e <= middle + reach) & (e >= middle - reach - by_chance)
         if not inside.all():
             outlier_threshold = float(np.exp(middle + reach + digamma(df / 2)) * 2 / df)
@@ -234,12 +238,20 @@ def trigamma_inverse(x: float) -> float:
     return y
 
 
-def moderated(moments: ClassMoments) -> Variance:
+def moderated(moments: ClassMoments, without_outliers: bool = True) -> Variance:
     """Pooled variances, shrunken towards a common value.
 
     Empirical Bayes, as in limma (Smyth 2004): with few samples, a variance that is
     small by chance makes a large z where there is no difference. The other features
     say what is usual.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+        Of all samples.
+    without_outliers : bool
+        False is limma to the digit: outliers among the variances count, and are
+        shrunken, too.
     """
     plain, suspicious = _pooled(moments)
     df = plain.degrees_of_freedom
@@ -248,7 +260,7 @@ def moderated(moments: ClassMoments) -> Variance:
         # The rounding error of a constant is no variance (see ebda.moments.contrasts).
         tiny = ROUNDING * np.abs(moments.means).max(axis=0)
         known = np.where(known > tiny**2, known, 0.0)
-    prior = variance_prior(known, df)
+    prior = variance_prior(known, df, without_outliers)
     within = prior.shrink(plain.within, df, out=plain.within)
     return Variance(within, within[None, :], df + prior.degrees_of_freedom)
 

@@ -38,6 +38,7 @@ EFFECTS: dict[str, tuple[str, Callable[[Any], FloatArray]]] = {
     ),
 }
 _MEASURES = {
+    "p_value": "p-value",
     "prob_zero": "probability of no difference",
     "lfsr": "local false sign rate",
 }
@@ -53,8 +54,8 @@ class EffectDisplay(Display):
     ----------
     effect : ndarray of shape (n_features,)
         What the horizontal axis shows.
-    prob_zero, lfsr, q_value : ndarray of shape (n_features,)
-        As in :class:`ebda.rule.ranking.Ranking`.
+    prob_zero, q_value : ndarray of shape (n_features,)
+        Probability that there is no effect; expected share of false discoveries.
     order : ndarray of int
         Features, those with the strongest evidence first.
     names : sequence, optional
@@ -65,6 +66,10 @@ class EffectDisplay(Display):
         Names of the groups in the legend.
     effect_name : str
         Label of the horizontal axis.
+    lfsr : ndarray of shape (n_features,), optional
+        Local false sign rates, where a posterior gives them.
+    p_value : ndarray of shape (n_features,), optional
+        p-values, where there are some.
 
     Examples
     --------
@@ -79,13 +84,14 @@ class EffectDisplay(Display):
 
     effect: FloatArray
     prob_zero: FloatArray
-    lfsr: FloatArray
     q_value: FloatArray
     order: IntArray
     names: Sequence[Any] | npt.NDArray[Any] | None
     sides: IntArray
     side_names: Sequence[str]
     effect_name: str = "effect"
+    lfsr: FloatArray | None = None
+    p_value: FloatArray | None = None
 
     @classmethod
     def from_estimator(
@@ -94,6 +100,7 @@ class EffectDisplay(Display):
         contrast: Any = None,
         *,
         effect: str = "difference",
+        beyond_factors: bool = False,
         names: npt.ArrayLike | None = None,
     ) -> EffectDisplay:
         """From a fitted classifier.
@@ -111,6 +118,9 @@ class EffectDisplay(Display):
             "posterior_mean": the normalised difference after shrinkage, adjusted for
             common factors. For two classes it is a function of z, as P(zero) is, and
             the plot is a curve.
+        beyond_factors : bool
+            Which of the two lists of `ranking_` gives the p- and q-values: that of
+            features that differ between the classes, or beyond the common factors.
         names : array-like of shape (n_features,), optional
             Names to use instead of those that the model was fitted with.
         """
@@ -119,26 +129,35 @@ class EffectDisplay(Display):
             raise ValueError(f"effect must be one of {sorted(EFFECTS)}, got {effect!r}")
         row = contrast_row(model.classes_, contrast)
         ranking = model.ranking_
+        found = ranking.conditional if beyond_factors else ranking.marginal
         title, values = EFFECTS[effect]
-        known = (values(model), ranking.prob_zero, ranking.lfsr, ranking.q_value)
-        tables = [np.atleast_2d(table) for table in known]
         p = model.n_features_in_
-        rows = np.full(p, row) if row is not None else tables[2].argmin(axis=0)
-        shown, zero, lfsr, q = (table[rows, np.arange(p)] for table in tables)
-        order, classes = ranking.order, [plain(name) for name in model.classes_]
+        rows = found.strongest if row is None else np.full(p, row)
+
+        def of(table: FloatArray) -> FloatArray:
+            return np.asarray(np.atleast_2d(table)[rows, np.arange(p)])
+
+        shown, classes = of(values(model)), [plain(name) for name in model.classes_]
+        if row is None:
+            rates = found.log_p_over_classes, found.lfdr_over_classes
+            log_p, zero, q, order = *rates, found.q_over_classes, found.order
+        else:
+            log_p, zero, q = of(found.log_p), of(found.lfdr), of(found.q_value)
+            order = found.order_in(row)
         if row is None:
             sides, side_names = rows, classes
         else:
-            # Each of several contrasts has its own order.
-            order = order[np.argsort(lfsr[order], kind="stable")]
             sides = (shown < 0).astype(np.intp)
             if len(classes) == 2:
                 side_names = [f"higher in {name}" for name in reversed(classes)]
             else:
                 side_names = [f"{way} in {classes[row]}" for way in ("higher", "lower")]
-        found = ranking.names if names is None else checked_names(names, p, "features")
+        given = ranking.names if names is None else checked_names(names, p, "features")
         title = f"{title}, {contrast_name(model.classes_, row)}"
-        return cls(shown, zero, lfsr, q, order, found, sides, side_names, title)
+        p_value = np.exp(np.maximum(log_p, np.log(_FLOOR) - 1))
+        return cls(
+            shown, zero, q, order, given, sides, side_names, title, p_value=p_value
+        )
 
     @classmethod
     def from_posterior(
@@ -160,13 +179,13 @@ class EffectDisplay(Display):
         return cls(
             mean,
             posterior.prob_zero,
-            lfsr,
             tail_average(lfsr),
             order,
             names,
             (mean < 0).astype(np.intp),
             ["above zero", "below zero"],
             "posterior mean",
+            lfsr,
         )
 
     def plot(
@@ -188,16 +207,17 @@ class EffectDisplay(Display):
             for which there is no room are left out.
         level : float
             Features with a q-value of at most this are coloured.
-        measure : {"prob_zero", "lfsr"}, optional
-            What the vertical axis shows: by default the probability of no difference,
-            or the local false sign rate where the prior has no mass at zero.
+        measure : {"p_value", "prob_zero", "lfsr"}, optional
+            What the vertical axis shows: by default the p-value where there is one,
+            else the probability of no difference, or the local false sign rate where
+            the prior has no mass at zero.
         """
+        known = [name for name in _MEASURES if getattr(self, name) is not None]
         if measure is None:
-            measure = "prob_zero" if self.prob_zero.any() else "lfsr"
-        if measure not in _MEASURES:
-            raise ValueError(
-                f"measure must be one of {sorted(_MEASURES)}, got {measure!r}"
-            )
+            usual = "prob_zero" if self.prob_zero.any() else "lfsr"
+            measure = "p_value" if "p_value" in known else usual
+        if measure not in known:
+            raise ValueError(f"measure must be one of {sorted(known)}, got {measure!r}")
         axes = self._axes(ax, (7.2, 5.2))
         height = np.maximum(getattr(self, measure), _FLOOR)
         notable = self.q_value <= level

@@ -144,9 +144,28 @@ class Case:
 
     @property
     def n_found(self) -> int:
-        """Number of features with a small q-value in any contrast."""
-        found = np.atleast_2d(self.ranking.selected(LEVEL)).any(axis=0)
-        return int(np.count_nonzero(found))
+        """Number of features that differ between the classes."""
+        return int(np.count_nonzero(self.ranking.marginal.selected(LEVEL)))
+
+    @property
+    def n_beyond(self) -> int:
+        """Number of features that differ beyond the common factors."""
+        return int(np.count_nonzero(self.ranking.conditional.selected(LEVEL)))
+
+    @property
+    def difference(self) -> FloatArray:
+        """Differences of the means, in what `difference_is` says."""
+        unit = np.log2(np.e) if self._is_log else 1.0
+        return np.atleast_2d(self.ranking.difference) * unit
+
+    @property
+    def difference_is(self) -> str:
+        """Name of the differences: fold changes where natural logarithms were taken."""
+        return "log2 fold change" if self._is_log else "difference"
+
+    @property
+    def _is_log(self) -> bool:
+        return self.data.get("log") is True
 
     @property
     def n_features(self) -> int:

@@ -210,9 +210,9 @@ def no_features(case: Case) -> Caution | None:
     return Caution(
         False,
         "No single feature stands out",
-        f"No feature has a q-value of {LEVEL:g} or less. The rule may still predict "
-        "well from many small differences, but none of the features below should be "
-        "reported as a finding.",
+        f"No feature differs between the classes with q ≤ {LEVEL:g}. The rule may "
+        "still predict well from many small differences, but none of the features "
+        "below should be reported as a finding.",
     )
 
 

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ebda.moments.contrasts import contrast_weights
 from ebda.report.case import Case
 from ebda.report.markup import embedded_json, plain
 from ebda.rule.ranking import Ranking
@@ -25,38 +24,40 @@ BUDGET = 2_600_000
 # Longer names are cut: no one reads them, and a single one could fill the page.
 LONGEST_NAME = 1000
 # Rates are stored as -log10; smaller ones count as this.
-_LEAST_RATE = 1e-300
+_LEAST_RATE, _MOST = 1e-300, 300.0
 # Points of a curve: about one for each pixel of the plot.
 _GRID = 601
 # Characters in base64 of a number of four bytes.
 _BASE64 = 16 / 3
 
 # Columns with one row per contrast; each is also a column of the table and of the CSV.
-COLUMNS = ("difference", "z", "effect", "zero", "lfsr", "q", "weight")
+COLUMNS = ("difference", "t", "p", "q", "z", "effect", "zero", "beyond", "weight")
 
 
 def columns(case: Case) -> dict[str, FloatArray]:
     """Each column, with one row per contrast and one entry per feature.
 
-    The difference is that of the class means in the units of the data, including what
-    common factors contribute to it; z, and what follows from it, is adjusted for them.
+    The difference is that of the class means, in the units of the data or as a log2
+    fold change, and t, p and q are about it, including what common factors contribute;
+    z, and what follows from it, is adjusted for them.
     """
-    ranking, moments = case.ranking, case.model.moments_
-    positive, negative = contrast_weights(np.asarray(moments.counts))
+    model, ranking = case.model, case.ranking
     rows = {
-        "difference": (positive - negative) @ moments.means,
-        "z": ranking.z,
-        "effect": ranking.posterior_mean,
-        "zero": ranking.prob_zero,
-        "lfsr": _log_rate(ranking.lfsr),
-        "q": _log_rate(ranking.q_value),
-        "weight": case.model.coef_,
+        "difference": case.difference,
+        "t": ranking.marginal.t,
+        "p": np.clip(-ranking.marginal.log_p / np.log(10), 0.0, _MOST),
+        "q": _log_rate(ranking.marginal.q_value),
+        "z": model.z_,
+        "effect": model.posterior_mean_,
+        "zero": model.prob_zero_,
+        "beyond": _log_rate(ranking.conditional.q_value),
+        "weight": model.coef_,
     }
     return {key: np.atleast_2d(rows[key]) for key in COLUMNS}
 
 
 def _log_rate(rate: FloatArray) -> FloatArray:
-    return np.maximum(-np.log10(np.maximum(rate, _LEAST_RATE)), 0.0)
+    return np.clip(-np.log10(np.maximum(rate, _LEAST_RATE)), 0.0, _MOST)
 
 
 def packed(values: npt.NDArray[Any], kind: str = "<f4") -> str:
@@ -106,6 +107,7 @@ def payload(case: Case) -> dict[str, Any]:
     order = order[:n]
     return {
         "total": case.n_features,
+        "difference": case.difference_is,
         "names": None if names is None else names[:n],
         "column": packed(order, "<u4"),
         "classes": case.classes,
@@ -122,15 +124,18 @@ def payload(case: Case) -> dict[str, Any]:
 
 def _orders(ranking: Ranking, kept: IntArray) -> list[str]:
     """Order of the kept features by their evidence for each contrast alone."""
-    return [
-        packed(np.lexsort((-np.abs(mean[kept]), lfsr[kept])), "<u4")
-        for lfsr, mean in zip(ranking.lfsr, ranking.posterior_mean, strict=True)
-    ]
+    found = ranking.marginal
+    place = np.empty(len(found.f), dtype=np.intp)
+    orders = []
+    for k in range(len(found.t)):
+        place[found.order_in(k)] = np.arange(len(place))
+        orders.append(packed(np.argsort(place[kept]), "<u4"))
+    return orders
 
 
 def _curves(case: Case) -> dict[str, str]:
     """The estimate as a function of z, for each shrinkage."""
-    z = np.asarray(case.ranking.z)
+    z = np.asarray(case.model.z_)
     low, high = float(z.min()), float(z.max())
     margin = max(0.03 * (high - low), 0.5)
     grid = np.linspace(low - margin, high + margin, _GRID)

@@ -54,11 +54,26 @@ def _some(n: int, of: int) -> str:
 def _found(case: Case) -> str:
     n = case.n_found
     if not n:
-        return f"No feature has a q-value of {LEVEL:g} or less."
+        first = f"No feature differs between the classes with q ≤ {LEVEL:g}."
+    else:
+        first = (
+            f"{count(n, 'feature')} {'differs' if n == 1 else 'differ'} between the "
+            f"classes with q ≤ {LEVEL:g}, each taken by itself: at most about "
+            f"{percent(LEVEL)} of them are expected not to differ."
+        )
+    return " ".join([first, _beyond(case)]).strip()
+
+
+def _beyond(case: Case) -> str:
+    """The other list, where it asks something else."""
+    if not case.model.n_factors_:
+        return ""
+    n = case.n_beyond
+    said = count(n, "feature") if n else "No feature"
     return (
-        f"{count(n, 'feature')} {'has' if n == 1 else 'have'} a q-value of {LEVEL:g} "
-        f"or less: at most about {percent(LEVEL)} of them are expected not to differ, "
-        "or to differ in the other direction."
+        f"{said} {'differ' if n > 1 else 'differs'} by more than the common factors "
+        "make of it (“q beyond”): whatever shifts a whole group of features together "
+        "counts for the first list and not for the second."
     )
 
 
@@ -160,18 +175,23 @@ def prior_rows(case: Case) -> list[tuple[str, float]]:
 
 def top_features(case: Case, n: int = 20) -> Markup:
     """The first features, for readers without JavaScript."""
-    ranking = case.ranking
-    first = ranking.order[:n]
-    best = np.atleast_2d(ranking.lfsr)[:, first].argmin(axis=0)
+    found = case.ranking.marginal
+    first = found.order[: min(n, case.n_found)]
+    if not first.size:
+        return tag("p", f"No feature differs between the classes with q ≤ {LEVEL:g}.")
+    best = found.strongest[first]
 
     def shown(values: FloatArray, form: str) -> list[str]:
         return [format(v, form) for v in np.atleast_2d(values)[best, first]]
 
     columns: list[Column] = [
         ("feature", [name(case.feature(j)) for j in first]),
-        ("z", shown(ranking.z, ".2f")),
-        ("effect", shown(ranking.posterior_mean, ".2f")),
-        ("lfsr", shown(ranking.lfsr, ".2g")),
-        ("q", shown(ranking.q_value, ".2g")),
+        (case.difference_is, shown(case.difference, ".3g")),
+        ("t", shown(found.t, ".2f")),
+        ("q", [format(v, ".2g") for v in found.q_over_classes[first]]),
+        (
+            "q beyond",
+            [format(v, ".2g") for v in case.ranking.conditional.q_over_classes[first]],
+        ),
     ]
     return table(columns, f"The first {len(first)} features", "features")

@@ -53,6 +53,8 @@ def summary(case: Case) -> Markup:
     found = (
         f"{count(case.n_found)} differ{'s' * (case.n_found == 1)} with q ≤ {LEVEL:g}"
     )
+    if case.model.n_factors_:
+        found += f", {count(case.n_beyond)} beyond the common factors"
     facts = [
         ("samples", count(case.counts.sum()), sizes),
         ("features", count(case.n_features), found),

@@ -1,13 +1,15 @@
 /* The two plots, and what they and the table share: hovered, selected, found. */
 
+const apart = () => (DATA.classes.length === 2 ? `mean of ${DATA.classes[1]} minus mean of ${DATA.classes[0]}` : `mean of ${DATA.classes[state.contrast]} minus mean of all`);
+
 const AXES = {
-  difference: () => (DATA.classes.length === 2 ? `mean of ${DATA.classes[1]} minus mean of ${DATA.classes[0]}` : `mean of ${DATA.classes[state.contrast]} minus mean of all`),
+  difference: () => `${DATA.difference === "difference" ? "" : `${DATA.difference}: `}${apart()}`,
   effect: () => "effect (posterior mean, in standard errors)",
-  lfsr: () => "−log₁₀ local false sign rate",
+  p: () => "−log₁₀ p",
   zero: () => "probability of zero",
 };
 
-const state = { contrast: 0, hovered: -1, selected: -1, found: null, across: "difference", up: "lfsr" };
+const state = { contrast: 0, hovered: -1, selected: -1, found: null, across: "difference", up: "p" };
 let current = contrastOf(0);
 let table = null;
 
@@ -15,17 +17,19 @@ const sideNames = () => (DATA.classes.length === 2 ? [DATA.classes[1], DATA.clas
 
 function groups() {
   const group = new Uint8Array(current.n);
-  for (let i = 0; i < current.n; i += 1) if (current.q[i] >= LEVEL - 1e-6) group[i] = current.effect[i] > 0 ? 2 : 1;
+  for (let i = 0; i < current.n; i += 1) if (current.q[i] >= LEVEL - 1e-6) group[i] = current.t[i] > 0 ? 2 : 1;
   return group;
 }
 
 const facts = (i) => [
-  ["difference", shown(current.difference[i])],
+  [DATA.difference, shown(current.difference[i])],
+  ["t", shown(current.t[i])],
+  ["p", shownRate(current.p[i])],
+  ["q", shownRate(current.q[i])],
   ["z", shown(current.z[i])],
   ["effect", shown(current.effect[i])],
   ["P(zero)", shownShare(current.zero[i])],
-  ["lfsr", shownRate(current.lfsr[i])],
-  ["q", shownRate(current.q[i])],
+  ["q beyond", shownRate(current.beyond[i])],
 ];
 
 const spoken = (i) => `${nameOf(i)}, rank ${current.rank[i]}: ${facts(i).map((pair) => pair.join(" ")).join(", ")}`;
@@ -64,12 +68,12 @@ function select(i) {
   detail.hidden = i < 0;
   if (i < 0) return;
   const [above, below] = sideNames();
-  const side = current.effect[i] > 0 ? above : below;
+  const side = current.t[i] > 0 ? above : below;
   const means = MEANS.map((mean, k) => `${DATA.classes[k]} ${shown(mean[i])}`).join(", ");
   const rows = [["rank", thousands(current.rank[i])], ...facts(i), ["weight", shown(current.weight[i])]];
   detail.replaceChildren(
     make("h3", {}, make("bdi", {}, nameOf(i))),
-    make("p", {}, current.effect[i] === 0 ? "No difference." : `Higher in ${side}. Class means: ${means}.`),
+    make("p", {}, current.t[i] === 0 ? "No difference." : `Higher in ${side}. Class means: ${means}.`),
     make("p", {}, rows.map((pair) => pair.join("\u00a0")).join(" · ")),
   );
   table.reveal(i);
@@ -81,14 +85,14 @@ function drawFigures() {
   const significant = group.reduce((n, g) => n + (g > 0), 0);
   const named = Array.from(current.order.slice(0, 12)).filter((i) => group[i] > 0);
   let line = Infinity;
-  group.forEach((g, i) => { if (g) line = Math.min(line, current.lfsr[i]); });
+  group.forEach((g, i) => { if (g) line = Math.min(line, current.p[i]); });
   const [above, below] = sideNames();
   const up = current[state.up];
   volcano.show({
     xs: current[state.across], ys: up, group, named, curves: [],
     x: extent(current[state.across], 0.04),
     y: state.up === "zero" ? [1.03, -0.04] : [-0.02 * Math.max(...extent(up, 0)), Math.max(1.5, extent(up, 0.05)[1])],
-    line: state.up === "lfsr" && Number.isFinite(line) ? line : undefined,
+    line: state.up === "p" && Number.isFinite(line) ? line : undefined,
     lineName: "q ≤ 0.05",
     across: AXES[state.across](), up: AXES[state.up](),
     label: `Volcano plot of ${thousands(current.n)} features, ${thousands(significant)} of them with q at most 0.05. Arrow keys step through the features in the order of the table, Enter selects.`,

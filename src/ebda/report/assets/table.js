@@ -3,12 +3,14 @@
 const FIELDS = [
   { key: "name", title: "feature", text: true },
   { key: "rank", title: "rank", show: thousands, csv: "rank" },
-  { key: "difference", title: "difference", show: shown, csv: "difference" },
+  { key: "difference", title: DATA.difference, show: shown, csv: DATA.difference.replaceAll(" ", "_") },
+  { key: "t", title: "t", show: shown, csv: "t" },
+  { key: "p", title: "p", show: shownRate, csv: "p_value", rate: true },
+  { key: "q", title: "q", show: shownRate, csv: "q_value", rate: true },
   { key: "z", title: "z", show: shown, csv: "z" },
   { key: "effect", title: "effect", show: shown, csv: "posterior_mean" },
   { key: "zero", title: "P(zero)", show: shownShare, csv: "prob_zero" },
-  { key: "lfsr", title: "lfsr", show: shownRate, csv: "lfsr", rate: true },
-  { key: "q", title: "q", show: shownRate, csv: "q_value", rate: true },
+  { key: "beyond", title: "q beyond", show: shownRate, csv: "q_beyond_factors", rate: true },
   { key: "weight", title: "weight", show: shown, csv: "coef" },
 ];
 /* What a spreadsheet would take for a formula. */
@@ -44,7 +46,7 @@ class Table {
 
   /* A second click reverses the order; rates and ranks start with the smallest. */
   sortBy(key) {
-    const ascending = ["name", "rank", "lfsr", "q", "zero"].includes(key);
+    const ascending = ["name", "rank", "p", "q", "zero", "beyond"].includes(key);
     this.sort = { key, down: this.sort.key === key ? !this.sort.down : !ascending };
     this.update();
   }
@@ -70,7 +72,7 @@ class Table {
       rows = rows.filter((i) => this.lower[i].includes(this.query));
     }
     /* Rates are stored as -log10, so their order is reversed. */
-    const turn = (down ? -1 : 1) * (key === "lfsr" || key === "q" ? -1 : 1);
+    const turn = (down ? -1 : 1) * (["p", "q", "beyond"].includes(key) ? -1 : 1);
     if (key === "name") {
       const collator = new Intl.Collator("en", { numeric: true });
       rows.sort((a, b) => turn * collator.compare(nameOf(a), nameOf(b)));

@@ -1,0 +1,188 @@
+"""The moderated t and F statistics of each feature by itself, from the moments.
+
+They are those of limma (Smyth 2004): with variances ``s_j^2`` that are shrunken to what
+is usual, d the degrees of freedom of the residuals and d0 those of the prior,
+
+    t = difference of the means / (s_j unit),        df = d + d0,
+    F = sum_k n_k (m_k - m)^2 / ((K - 1) s_j^2) = sum_k (1 - n_k / N) t_k^2 / (K - 1),
+
+and t_k compares class k with the mean of all samples. Common factors are not removed.
+
+Where the classes have other variances, t and F are too large or too small unless the
+classes are of one size. So a feature is judged by two statistics, and the weaker
+evidence counts: t, and the same with a variance for each class, shrunken to what is
+usual in this class, which has the degrees of freedom of Welch and Satterthwaite.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ebda.moments import ClassMoments, Contrasts, class_contrasts
+from ebda.moments.variance import moderated, variance_prior
+from ebda.rule.bulk import bulk_variance
+from ebda.rule.tails import normal_score
+from ebda.typing import FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Statistics:
+    """What is known of each difference, before it is judged.
+
+    Parameters
+    ----------
+    t : ndarray of shape (n_contrasts, n_features)
+        Differences over their standard errors.
+    df : float
+        Degrees of freedom of the variances.
+    counts : ndarray of shape (n_classes,)
+        Samples of each class.
+    ratio : ndarray of shape (n_contrasts, n_features) or float
+        Variance of the difference with a variance for each class, over that with one.
+    own_df : ndarray of shape (n_contrasts, n_features) or float
+        Degrees of freedom of the former.
+    """
+
+    t: FloatArray
+    df: float
+    counts: FloatArray
+    ratio: FloatArray | float = 1.0
+    own_df: FloatArray | float = np.inf
+
+    @property
+    def share(self) -> FloatArray:
+        """``(1 - n_k / N) / (K - 1)``: what t_k^2 has of F."""
+        k = len(self.counts)
+        if k == 2:
+            return np.ones(1)
+        share: FloatArray = (1 - self.counts / self.counts.sum()) / (k - 1)
+        return share
+
+    @property
+    def f(self) -> FloatArray:
+        """The F statistic of each feature; the square of t for two classes."""
+        with np.errstate(over="ignore"):
+            f: FloatArray = self.share @ np.square(self.t)
+        return f
+
+    @property
+    def df1(self) -> int:
+        """Degrees of freedom of the numerator of F."""
+        return len(self.counts) - 1
+
+    @property
+    def scores(self) -> FloatArray:
+        """The normal value with the tail probability of each t, the weaker of two."""
+        plain = normal_score(self.t, self.df)
+        if np.isscalar(self.ratio):
+            return plain
+        own = normal_score(self.t / np.sqrt(self.ratio), self.own_df)
+        return np.where(np.abs(own) < np.abs(plain), own, plain)
+
+    @property
+    def cautious_f(self) -> FloatArray:
+        """F over its expectation with a variance for each class, where that is more."""
+        # share @ ratio is 1 with equal variances, since the shares add up to 1.
+        expected = self.share @ (np.ones_like(self.t) * self.ratio)
+        return np.asarray(self.f / np.maximum(expected, 1.0))
+
+
+def moderated_t(moments: ClassMoments) -> tuple[Statistics, Contrasts]:
+    """limma's statistics, and the contrasts that they are of.
+
+    Examples
+    --------
+    >>> from ebda.moments import class_moments
+    >>> X = np.random.default_rng(0).normal(size=(8, 100))
+    >>> X[4:, 0] += 8
+    >>> found, _ = moderated_t(class_moments(X, np.repeat([0, 1], 4), 2))
+    >>> int(np.abs(found.t).argmax()), bool(found.df > 6)
+    (0, True)
+    """
+    variance = moderated(moments, without_outliers=False)
+    contrasts = class_contrasts(moments, variance)
+    df = min(variance.degrees_of_freedom, most_df(moments, contrasts))
+    ratio, own_df = by_class(moments, contrasts, df)
+    return Statistics(contrasts.z, df, moments.counts, ratio, own_df), contrasts
+
+
+def most_df(moments: ClassMoments, contrasts: Contrasts) -> float:
+    """Degrees of freedom of all features together, which none has more of."""
+    own = float(moments.counts.sum() - len(moments.counts))
+    return own * max(int(np.count_nonzero(~contrasts.constant)), 1)
+
+
+def rest_variance(z: FloatArray, common: FloatArray | None, df: float) -> FloatArray:
+    """Variance of a difference without common factors, as their loadings are estimates.
+
+    A contrast in which the factors differ by g, in units of what they differ by chance,
+    keeps g times the error of the loadings. As in the analysis of covariance the
+    variance is ``1 + |g|^2 / df``, or less where the loadings are shrunken: then the
+    bulk of the values shows what it is.
+
+    Parameters
+    ----------
+    z : ndarray of shape (n_contrasts, n_features)
+        The values without common factors, of features that vary.
+    common : ndarray of shape (n_contrasts, n_factors), optional
+        g after its shrinkage by ``1 - n_factors / |g|^2``.
+    df : float
+        Degrees of freedom of the loadings.
+
+    Returns
+    -------
+    ndarray of shape (n_contrasts, 1), or (1, 1) without factors
+        At least 1.
+
+    >>> z = 9 * np.random.default_rng(0).normal(size=(1, 500))
+    >>> rest_variance(z, np.array([[2.4, 3.2, 0.0]]), df=40).round(2)
+    array([[1.54]])
+    """
+    if common is None or not common.size:
+        return np.ones((1, 1))
+    shrunken = np.sqrt(np.einsum("ck,ck->c", common, common))
+    length = (shrunken + np.sqrt(shrunken**2 + 4 * common.shape[1])) / 2
+    most = 1 + (length**2 / max(df, 1.0))[:, None]
+    variance: FloatArray = np.clip(bulk_variance(z), 1.0, most)
+    return variance
+
+
+def by_class(
+    moments: ClassMoments, contrasts: Contrasts, df: float
+) -> tuple[FloatArray, FloatArray]:
+    """`ratio` and `own_df` of :class:`Statistics`.
+
+    The variance of a difference is ``v = sum_k a_k``, with ``a_k = w_k^2 s_k^2 / n_k``,
+    and its degrees of freedom are ``v^2 / sum_k (a_k^2 / df_k)``. Classes with one
+    sample have the common variance.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+        Of all samples.
+    contrasts : Contrasts
+        With the common variance.
+    df : float
+        Degrees of freedom of the common variance.
+    """
+    counts = moments.counts
+    part = (contrasts.positive - contrasts.negative) ** 2 / counts
+    total = np.zeros_like(contrasts.z)
+    squares = np.zeros_like(contrasts.z)
+    for k, n in enumerate(counts):
+        variance, n_free = contrasts.variance, df
+        if n > 1:
+            s2 = moments.centred_squares[k] / (n - 1)
+            prior = variance_prior(s2, n - 1)
+            variance = prior.shrink(s2, n - 1)
+            n_free = n - 1 + min(prior.degrees_of_freedom, df)
+        a = part[:, k, None] * variance
+        total += a
+        squares += a**2 / n_free
+    ratio = total / (part.sum(axis=1)[:, None] * contrasts.variance)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        own_df = np.where(squares > 0, total**2 / squares, df)
+    # Without any variance within the classes the common one decides.
+    return np.where(total > 0, ratio, 1.0), own_df
