@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ebda.priors import fixed, kernel, laplace, normal, npmle
+from ebda.priors import fixed, kernel, laplace, normal, normal_mixture, npmle
 from ebda.priors.base import BasePriorEstimator, PriorEstimator, PriorFamily
 from ebda.priors.check import check_prior
 from ebda.priors.discrete import DiscretePrior
@@ -20,6 +20,7 @@ from ebda.priors.fixed import FixedPrior
 from ebda.priors.kernel import Kernel
 from ebda.priors.laplace import PointLaplace, PointLaplacePrior
 from ebda.priors.normal import PointNormal, PointNormalPrior
+from ebda.priors.normal_mixture import NormalMixture, NormalMixturePrior
 from ebda.priors.npmle import NPMLE
 from ebda.registry import Registry
 from ebda.storage.objects import register
@@ -32,6 +33,8 @@ __all__ = [
     "DiscretePrior",
     "FixedPrior",
     "Kernel",
+    "NormalMixture",
+    "NormalMixturePrior",
     "PointLaplace",
     "PointLaplacePrior",
     "PointNormal",
@@ -50,6 +53,7 @@ PRIORS: Registry[PriorFamily] = Registry(
     normal.FAMILY,
     kernel.FAMILY,
     npmle.FAMILY,
+    normal_mixture.FAMILY,
 )
 
 register(*(family.schema for family in PRIORS.values()))
