@@ -65,7 +65,7 @@ ESTIMATOR_SHELLS = {
     "priors/base.py": {"sklearn"},
     "priors/check.py": {"sklearn"},
     "priors/dp/dirichlet_process.py": {"sklearn"},
-    "priors/normal_mixture.py": {"sklearn"},
+    "priors/mixture_estimator.py": {"sklearn"},
     "priors/npmle.py": {"sklearn"},
     "jobs.py": {"joblib"},
     "storage/objects.py": {"sklearn"},

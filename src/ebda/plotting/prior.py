@@ -104,7 +104,12 @@ class PriorDisplay(Display):
             reach = _REACH * prior.slab_sd
             grid = np.linspace(-reach, reach, 501)
             slab = 1 - prior.pi0
-            masses = {"below zero": slab / 2, "zero": prior.pi0, "above zero": slab / 2}
+            below = slab * getattr(prior, "share_below", 0.5)
+            masses = {
+                "below zero": below,
+                "zero": prior.pi0,
+                "above zero": slab - below,
+            }
             return cls(masses, grid=grid, density=slab * prior.slab_density(grid))
         given = getattr(prior, "values", z)
         if given is None:

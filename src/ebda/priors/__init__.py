@@ -10,18 +10,31 @@ from __future__ import annotations
 
 from typing import Any
 
-from ebda.priors import fixed, kernel, laplace, normal, normal_mixture, npmle
+from ebda.priors import (
+    exponential,
+    fixed,
+    horseshoe,
+    kernel,
+    laplace,
+    normal,
+    normal_mixture,
+    npmle,
+    unimodal,
+)
 from ebda.priors.base import BasePriorEstimator, PriorEstimator, PriorFamily
 from ebda.priors.check import check_prior
 from ebda.priors.discrete import DiscretePrior
 from ebda.priors.dp import dirichlet_process
 from ebda.priors.dp.dirichlet_process import DirichletProcess
+from ebda.priors.exponential import PointExponential, PointExponentialPrior
 from ebda.priors.fixed import FixedPrior
+from ebda.priors.horseshoe import Horseshoe, HorseshoePrior
 from ebda.priors.kernel import Kernel
 from ebda.priors.laplace import PointLaplace, PointLaplacePrior
 from ebda.priors.normal import PointNormal, PointNormalPrior
 from ebda.priors.normal_mixture import NormalMixture, NormalMixturePrior
 from ebda.priors.npmle import NPMLE
+from ebda.priors.unimodal import Unimodal, UnimodalPrior
 from ebda.registry import Registry
 from ebda.storage.objects import register
 
@@ -32,15 +45,21 @@ __all__ = [
     "DirichletProcess",
     "DiscretePrior",
     "FixedPrior",
+    "Horseshoe",
+    "HorseshoePrior",
     "Kernel",
     "NormalMixture",
     "NormalMixturePrior",
+    "PointExponential",
+    "PointExponentialPrior",
     "PointLaplace",
     "PointLaplacePrior",
     "PointNormal",
     "PointNormalPrior",
     "PriorEstimator",
     "PriorFamily",
+    "Unimodal",
+    "UnimodalPrior",
     "check_prior",
     "make_prior",
 ]
@@ -54,6 +73,9 @@ PRIORS: Registry[PriorFamily] = Registry(
     kernel.FAMILY,
     npmle.FAMILY,
     normal_mixture.FAMILY,
+    unimodal.FAMILY,
+    exponential.FAMILY,
+    horseshoe.FAMILY,
 )
 
 register(*(family.schema for family in PRIORS.values()))

@@ -115,7 +115,7 @@ class MixturePrior(ABC):
 
     @property
     @abstractmethod
-    def atoms(self) -> FloatArray:
+    def point_masses(self) -> FloatArray:
         """Where each component is an atom; NaN for those that are continuous."""
 
     @abstractmethod
@@ -125,7 +125,7 @@ class MixturePrior(ABC):
     @property
     def pi0(self) -> float:
         """The mass at zero."""
-        return float(np.exp(self.log_weights[self.atoms == 0]).sum())
+        return float(np.exp(self.log_weights[self.point_masses == 0]).sum())
 
     def posterior(
         self, z: npt.ArrayLike, scale: npt.ArrayLike = 1.0
@@ -187,7 +187,7 @@ class MixturePosterior:
 
     @cached_property
     def _is_zero(self) -> FloatArray:
-        is_zero: FloatArray = (self.prior.atoms == 0).astype(np.float64)[:, None]
+        is_zero: FloatArray = (self.prior.point_masses == 0).astype(np.float64)[:, None]
         return is_zero
 
     @cached_property
@@ -238,7 +238,7 @@ class MixturePosterior:
             Probability inside, between 0 and 1.
         """
         tail = tail_probability(level)
-        atoms = np.unique(self.prior.atoms[np.isfinite(self.prior.atoms)])
+        atoms = np.unique(self.prior.point_masses[np.isfinite(self.prior.point_masses)])
 
         def ends(c: Components, w: FloatArray) -> FloatArray:
             return np.stack([_lower_end(c, w, tail, 1.0), _lower_end(c, w, tail, -1.0)])

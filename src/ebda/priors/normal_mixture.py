@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.exceptions import ConvergenceWarning
 
-from ebda.kernels.threads import one_blas_thread
-from ebda.priors.base import (
-    BasePriorEstimator,
-    PriorFamily,
-    divide_by_median_scale,
-    sorted_values,
-)
-from ebda.priors.cells import group
-from ebda.priors.mixture_weights import LikelihoodMatrix, Weights, maximise
+from ebda.priors.base import PriorFamily
+from ebda.priors.mixture_estimator import CERTIFICATE, MixtureEstimator
 from ebda.priors.mixtures import MixturePrior, NormalComponents
-from ebda.storage.fields import Array, Scalar
+from ebda.storage.fields import Array
 from ebda.storage.objects import Schema, register
 from ebda.typing import FloatArray
 
@@ -106,7 +97,7 @@ class NormalMixturePrior(MixturePrior):
         return np.log(self.weights)
 
     @property
-    def atoms(self) -> FloatArray:
+    def point_masses(self) -> FloatArray:
         return np.where(self.sds == 0, self.locs, np.nan)
 
     def components(self, z: FloatArray, scale: FloatArray) -> NormalComponents:
@@ -116,7 +107,7 @@ class NormalMixturePrior(MixturePrior):
     @property
     def slab_sd(self) -> float:
         """Standard deviation of the part away from zero."""
-        slab = self.atoms != 0
+        slab = self.point_masses != 0
         if not slab.any():
             return 0.0
         share = self.weights[slab] / self.weights[slab].sum()
@@ -139,7 +130,7 @@ class NormalMixturePrior(MixturePrior):
         return NormalMixturePrior(self.sds * factor, self.weights, self.locs * factor)
 
 
-class NormalMixture(BasePriorEstimator):
+class NormalMixture(MixtureEstimator):
     """Scale mixture of normal distributions, by maximum likelihood (Stephens 2017).
 
     ``z_k ~ N(eta_k, scale_k**2)`` and ``eta_k ~ w_0 delta_0 + sum_t w_t N(0, sd_t**2)``
@@ -208,42 +199,8 @@ class NormalMixture(BasePriorEstimator):
         self.tol = tol
         self.max_iter = max_iter
 
-    def fit(self, z: npt.ArrayLike, scale: npt.ArrayLike = 1.0) -> NormalMixture:
-        """Estimate the prior of eta.
-
-        Parameters
-        ----------
-        z : array-like
-            Values; their shape and order do not matter.
-        scale : float or array-like
-            Noise standard deviation, one for all or one for each value.
-        """
-        values, scales = sorted_values(z, scale)
-        self._check_whole(max_iter=1)
-        self._check_positive("tol")
-        if not (np.isfinite(self.zero_count) and self.zero_count >= 0):
-            raise ValueError(
-                f"zero_count must be zero or more, got {self.zero_count!r}"
-            )
-        x, noise, unit = divide_by_median_scale(values, scales)
-        sds = self._grid(x, noise, unit)
-        cells = group(x, noise)
-        pseudo = np.zeros(len(sds))
-        pseudo[0] = self.zero_count
-        parts = NormalComponents(
-            cells.value, cells.precision**-0.5, np.zeros((1, 1)), sds[:, None]
-        )
-        matrix = LikelihoodMatrix.of(parts.log_density, cells.count, pseudo)
-        with one_blas_thread():
-            start = np.full(len(sds), 1 / len(sds))
-            fit = maximise(matrix, start, self.tol, self.max_iter)
-        self.prior_ = NormalMixturePrior(sds * unit, fit.weights)
-        self.log_likelihood_ = float(self.prior_.logpdf(values, scales).sum())
-        keep_certificate(self, fit, self.tol)
-        return self
-
     def _grid(self, x: FloatArray, noise: FloatArray, unit: float) -> FloatArray:
-        """Standard deviations, in units of the noise; the first is zero."""
+        """Standard deviations; the first is zero."""
         if self.sds is not None:
             sds = np.unique(np.asarray(self.sds, dtype=np.float64))
             if not (sds.size and np.isfinite(sds).all() and (sds > 0).all()):
@@ -258,19 +215,9 @@ class NormalMixture(BasePriorEstimator):
         grid: FloatArray = least * np.sqrt(np.expm1(steps))
         return grid
 
-
-def keep_certificate(estimator: NormalMixture, fit: Weights, tol: float) -> None:
-    """Set what is known about the maximum, and warn if it was not reached."""
-    estimator.duality_gap_ = fit.gap
-    estimator.n_iter_ = fit.n_iter
-    estimator.converged_ = fit.gap <= tol
-    if not estimator.converged_:
-        warnings.warn(
-            f"the duality gap is {fit.gap:.2g} after {fit.n_iter} Newton steps and "
-            f"not tol={tol:g}; raise max_iter or tol",
-            ConvergenceWarning,
-            stacklevel=3,
-        )
+    @staticmethod
+    def _prior(grid: FloatArray, weights: FloatArray) -> NormalMixturePrior:
+        return NormalMixturePrior(grid, weights)
 
 
 def _from_fields(fields: dict[str, FloatArray]) -> NormalMixturePrior:
@@ -294,12 +241,6 @@ register(
     )
 )
 
-CERTIFICATE = {
-    "duality_gap_": Scalar((float,), finite=False),
-    "log_likelihood_": Scalar((float,), finite=False),
-    "n_iter_": Scalar((int,), least=0),
-    "converged_": Scalar((bool,)),
-}
 FAMILY = PriorFamily(
     "normal_mixture",
     "point mass at zero plus a scale mixture of normal distributions",
