@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ebda.priors.student import log_tail, z_of_t
+from ebda.priors.student import log_tail, se_of_t, z_of_t
 
 
 @pytest.mark.parametrize("df", [1.0, 2.0, 4.5, 30.0, 1e4])
@@ -50,3 +50,11 @@ def test_shapes_and_nan_are_kept() -> None:
     assert np.isnan(z[0, 1])
     with pytest.raises(ValueError, match="must be positive"):
         z_of_t(t, 0)
+
+
+def test_the_standard_error_leads_to_the_same_tail() -> None:
+    t = np.linspace(-6, 6, 25)
+    np.testing.assert_allclose(t / se_of_t(t, 4), z_of_t(t, 4), atol=1e-12)
+    want = stats.norm.pdf(0) / stats.t.pdf(0, 4)
+    np.testing.assert_allclose(se_of_t([0.0, 1e-6, 2e-5], 4), want, rtol=1e-8)
+    np.testing.assert_array_equal(se_of_t([0.0, 3.0], np.inf), 1.0)

@@ -19,6 +19,7 @@ from ebda.priors import (
     normal,
     normal_mixture,
     npmle,
+    stacked,
     unimodal,
 )
 from ebda.priors.base import BasePriorEstimator, PriorEstimator, PriorFamily
@@ -34,6 +35,7 @@ from ebda.priors.laplace import PointLaplace, PointLaplacePrior
 from ebda.priors.normal import PointNormal, PointNormalPrior
 from ebda.priors.normal_mixture import NormalMixture, NormalMixturePrior
 from ebda.priors.npmle import NPMLE
+from ebda.priors.stacked import Stacked
 from ebda.priors.unimodal import Unimodal, UnimodalPrior
 from ebda.registry import Registry
 from ebda.storage.objects import register
@@ -58,9 +60,11 @@ __all__ = [
     "PointNormalPrior",
     "PriorEstimator",
     "PriorFamily",
+    "Stacked",
     "Unimodal",
     "UnimodalPrior",
     "check_prior",
+    "family_of",
     "make_prior",
 ]
 
@@ -76,6 +80,7 @@ PRIORS: Registry[PriorFamily] = Registry(
     unimodal.FAMILY,
     exponential.FAMILY,
     horseshoe.FAMILY,
+    stacked.FAMILY,
 )
 
 register(*(family.schema for family in PRIORS.values()))
@@ -121,3 +126,13 @@ def make_prior(
     if callable(getattr(prior, "fit", None)):
         return clone(prior)  # type: ignore[no-any-return]
     return FixedPrior(prior)
+
+
+def family_of(estimator: Any) -> PriorFamily | None:
+    """The entry of an estimator's class; None for a class of one's own.
+
+    >>> family_of(DirichletProcess(sigma=3.0)).name
+    'dp'
+    """
+    found = (f for f in PRIORS.values() if f.estimator is type(estimator))
+    return next(found, None)

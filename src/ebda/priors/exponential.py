@@ -31,9 +31,9 @@ class PointExponentialPrior(SpikeSlab):
     >>> prior = PointExponentialPrior(pi0=0.9, rate=0.5)
     >>> posterior = prior.posterior([-3.0, 0.0, 3.0])
     >>> posterior.mean.round(2).tolist()
-    [0.0, 0.04, 1.95]
+    [0.0, 0.03, 1.91]
     >>> posterior.lfsr.round(2)
-    array([0.99, 0.93, 0.24])
+    array([0.99, 0.95, 0.24])
     """
 
     rate: float

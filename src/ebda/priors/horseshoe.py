@@ -52,7 +52,7 @@ class HorseshoePrior(MixturePrior):
     --------
     >>> from ebda.priors import HorseshoePrior
     >>> HorseshoePrior(tau=0.1).posterior([1.0, 3.0, 6.0]).mean.round(2)
-    array([0.13, 1.21, 5.6 ])
+    array([0.07, 1.11, 5.63])
     """
 
     tau: float
@@ -117,7 +117,7 @@ class Horseshoe(BasePriorEstimator):
     >>> z = np.random.default_rng(0).normal(size=1000)
     >>> z[:20] += 6
     >>> round(Horseshoe().fit(z).prior_.tau, 2)
-    0.03
+    0.09
     """
 
     def fit(self, z: npt.ArrayLike, scale: npt.ArrayLike = 1.0) -> Horseshoe:
@@ -174,4 +174,5 @@ FAMILY = PriorFamily(
     "normal distributions whose scales are half-Cauchy",
     Horseshoe,
     fitted={"log_likelihood_": Scalar((float,), finite=False)},
+    is_reported=True,
 )

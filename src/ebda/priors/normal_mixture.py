@@ -246,4 +246,5 @@ FAMILY = PriorFamily(
     "point mass at zero plus a scale mixture of normal distributions",
     NormalMixture,
     fitted=CERTIFICATE,
+    is_reported=True,
 )

@@ -404,4 +404,11 @@ def slab_family(
     numbers: dict[str, Kind] = {field.name: Scalar((float,)) for field in fields(prior)}
     register(Schema(prior, numbers, is_parameter=True, role="prior"))
     fitted = {"log_likelihood_": Scalar((float,), finite=False)}
-    return PriorFamily(name, line, estimator, fitted=fitted, is_one_sided=is_one_sided)
+    return PriorFamily(
+        name,
+        line,
+        estimator,
+        fitted=fitted,
+        is_reported=True,
+        is_one_sided=is_one_sided,
+    )

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betaln, ndtri_exp, stdtr
+from scipy.special import betaln, gammaln, ndtri_exp, stdtr
 
 from ebda.typing import FloatArray
 
@@ -19,6 +19,8 @@ from ebda.typing import FloatArray
 _TINY = 1e-250
 # Its terms; that far out a handful is enough.
 _TERMS = 40
+# Statistics this close to zero have the ratio of their z that they have at zero.
+_STRAIGHT = 1e-5
 
 
 def log_tail(t: FloatArray, df: FloatArray) -> FloatArray:
@@ -85,3 +87,27 @@ def z_of_t(t: npt.ArrayLike, df: npt.ArrayLike) -> FloatArray:
     size = np.abs(z[finite])
     z[finite] = -np.sign(z[finite]) * ndtri_exp(log_tail(size, d[finite]))
     return z.reshape(values.shape) + 0.0  # -0.0 becomes 0.0
+
+
+def se_of_t(t: npt.ArrayLike, df: npt.ArrayLike) -> FloatArray:
+    """Factor for estimated standard errors, so that ``t / factor`` is `z_of_t`.
+
+    With ``s' = s t / z`` the estimate keeps its value and has the tail probability that
+    its degrees of freedom give it. At t = 0 the factor is the ratio of the densities,
+    ``phi(0) / f_d(0)``.
+
+    Examples
+    --------
+    >>> se_of_t([0.0, 1e-9, 2.0], 5).round(4).tolist()
+    [1.0509, 1.0509, 1.2229]
+    """
+    values = np.asarray(t, dtype=np.float64)
+    z = z_of_t(values, df)
+    degrees = np.broadcast_to(np.asarray(df, dtype=np.float64), values.shape)
+    # Close to zero z and t are straight lines.
+    near = np.abs(values) < _STRAIGHT
+    d = np.where(np.isfinite(degrees), degrees, 1.0)
+    at_zero = np.exp(0.5 * np.log(0.5 * d) + gammaln(0.5 * d) - gammaln(0.5 * d + 0.5))
+    at_zero = np.where(np.isfinite(degrees), at_zero, 1.0)
+    factor: FloatArray = np.where(near, at_zero, values / np.where(near, 1.0, z))
+    return factor
