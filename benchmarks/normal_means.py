@@ -24,11 +24,10 @@ from ebda import NormalMeans
 from ebda.datasets import make_normal_means
 from ebda.datasets.normal_means import DESIGNS
 
-RUNS = {200: 20, 2000: 6}
+RUNS = {200: 10, 2000: 4}
 # Priors, and the null that signs are judged by.
 OURS = {
     "stacked": "empirical",
-    "stacked, point null": "point",
     "dp": "empirical",
     "npmle": "empirical",
     "normal_mixture": "point",
@@ -44,7 +43,7 @@ def ours(name: str, sim: object) -> Row:
     """What a prior makes of a draw."""
     x, scale, eta = sim.x, sim.scale, sim.eta  # type: ignore[attr-defined]
     start = time.perf_counter()
-    means = NormalMeans(name.split(",")[0], OURS[name]).fit(x, scale)
+    means = NormalMeans(name, OURS[name]).fit(x, scale)
     lower, upper = means.interval()
     seconds = time.perf_counter() - start
     large, called = np.abs(x / scale) > 2, means.lfsr_ < 0.05

@@ -189,7 +189,7 @@ def test_no_family_is_much_better_than_the_default() -> None:
 
 def test_a_point_null_is_that_of_ashr() -> None:
     x = make_normal_means("laplace", 500, 0).x
-    prior = Unimodal(zero_count=9.0)
+    prior = Unimodal()
     means = NormalMeans(prior, null="point").fit(x)
     posterior = prior.fit(x).prior_.posterior(x)
     np.testing.assert_array_equal(means.lfsr_, posterior.lfsr)

@@ -48,7 +48,7 @@ def grid_of_ebnm(sim: Bunch) -> np.ndarray:
 
 Make = Callable[[Bunch], Any]
 FAMILIES: dict[str, tuple[Make, float]] = {
-    "ash_hu": (lambda sim: Unimodal(zero_count=9.0), 0.01),
+    "ash_hu": (lambda sim: Unimodal(), 0.01),
     "ebnm_nsm": (lambda sim: NormalMixture(sds=grid_of_ebnm(sim)), 0.1),
     "ebnm_horseshoe": (lambda sim: Horseshoe(), 0.01),
     # Ours has a least width of the slab; where it does not matter they agree.

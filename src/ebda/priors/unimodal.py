@@ -270,7 +270,10 @@ class Unimodal(MixtureEstimator):
         of the square root of 2, up to twice the largest value, of both signs.
     zero_count : float
         Pseudo-count of the point mass at zero: the likelihood is multiplied by
-        ``w_0**zero_count``. ``ashr`` has 9 by default; 0 is maximum likelihood.
+        ``w_0**zero_count``. The default is that of ``ashr``; 0 is maximum likelihood,
+        as in ``ebnm_unimodal``. Without it the mode of a few hundred values that are
+        mostly zero often has all its mass on one side, and is sure of every sign: six
+        out of seven calls were false in ``benchmarks/normal_means.py``.
     tol : float
         Duality gap to reach, in average log-likelihood.
     max_iter : int
@@ -301,7 +304,7 @@ class Unimodal(MixtureEstimator):
     def __init__(
         self,
         ends: npt.ArrayLike | None = None,
-        zero_count: float = 0.0,
+        zero_count: float = 9.0,
         tol: float = 1e-8,
         max_iter: int = 200,
     ) -> None:
