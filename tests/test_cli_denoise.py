@@ -13,11 +13,19 @@ import faults
 from ebda import NormalMeans
 from ebda.cli import main
 from ebda.cli.output import WRITERS
-from ebda.rule.ranking import tail_average
 
 DESEQ2 = Path(__file__).parent / "data" / "deseq2.csv"
 ESTIMATES = ["--estimate", "log2FoldChange", "--se", "lfcSE"]
-ADDED = "posterior_mean posterior_sd prob_zero lfsr q_value lower upper".split()  # noqa: SIM905
+ADDED = [
+    "posterior_mean",
+    "posterior_sd",
+    "prob_zero",
+    "lfsr",
+    "q_value",
+    "s_value",
+    "lower",
+    "upper",
+]
 
 
 def test_the_results_of_deseq2(
@@ -28,7 +36,7 @@ def test_the_results_of_deseq2(
     assert main([*arguments, "--out", str(out), "--level", "0.9"]) == 0
     printed = capsys.readouterr()
     assert printed.out == ""
-    assert "58 estimates:" in printed.err
+    assert "58 estimates." in printed.err
     assert f"Written: {out}" in printed.err
     before = pl.read_csv(DESEQ2, infer_schema_length=0)
     after = pl.read_csv(out, infer_schema_length=0)
@@ -48,7 +56,8 @@ def test_the_results_of_deseq2(
         ("posterior_sd", means.posterior_sd_),
         ("prob_zero", means.prob_zero_),
         ("lfsr", means.lfsr_),
-        ("q_value", tail_average(means.lfsr_)),
+        ("q_value", means.q_value_),
+        ("s_value", means.s_value_),
         ("lower", lower),
         ("upper", upper),
     ):
@@ -153,3 +162,61 @@ def test_special_files_are_written_to(
     assert main([*arguments, "--out", str(full)]) == 1
     assert b"No space left" in capfdbinary.readouterr().err
     assert sorted(p.name for p in tmp_path.iterdir()) == ["folder", "t.csv"]
+
+
+def said(
+    x: np.ndarray, options: list[str], folder: Path, capsys: pytest.CaptureFixture[str]
+) -> str:
+    """What is said of these estimates."""
+    path, out = folder / "x.csv", folder / "out.csv"
+    pl.DataFrame({"x": x}).write_csv(path)
+    assert (
+        main(["denoise", str(path), "--estimate", "x", "--out", str(out), *options])
+        == 0
+    )
+    return " ".join(capsys.readouterr().err.split())
+
+
+def test_nothing_is_said_to_differ_in_noise(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of permuted labels it was said that 2000 of 2000 have a sign."""
+    rng = np.random.default_rng(0)
+    x = 0.2 + 1.3 * rng.normal(size=2000)
+    words = said(x, [], tmp_path, capsys)
+    assert "None can be told from the bulk: there is nothing to list." in words
+    assert "bulk of them lies +0." in words
+    table = pl.read_csv(tmp_path / "out.csv")
+    assert table["s_value"].min() > 0.05
+
+
+def test_what_lies_beyond_is_counted_by_its_side(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    x = np.append(np.random.default_rng(0).normal(size=500), [9.0, 8.0, -9.0])
+    words = said(x, [], tmp_path, capsys)
+    assert "3 lie beyond it, 2 above and 1 below (s_value at most 0.05" in words
+    assert "holds the true value with probability 95%, for rows that were" in words
+
+
+def test_degrees_of_freedom_are_a_number_or_a_column(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    x = np.random.default_rng(0).standard_t(4, size=1000)
+    assert "None can be told" in said(x, ["--df", "4"], tmp_path, capsys)
+    by_number = pl.read_csv(tmp_path / "out.csv")
+    path = tmp_path / "two.csv"
+    pl.DataFrame({"x": x, "d": np.full(1000, 4)}).write_csv(path)
+    arguments = ["denoise", str(path), "--estimate", "x", "--df", "d", "--quiet"]
+    assert main(arguments) == 0
+    by_column = pl.read_csv(capsys.readouterr().out.encode())
+    np.testing.assert_allclose(by_column["lfsr"], by_number["lfsr"], rtol=1e-9)
+    assert main([*arguments[:-2], "-1"]) == 1
+    assert "degrees of freedom must be positive" in capsys.readouterr().err
+
+
+def test_the_point_null_is_there_by_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    x = 0.5 + np.random.default_rng(0).normal(size=2000)
+    assert "The bulk" not in said(x, ["--null", "point"], tmp_path, capsys)

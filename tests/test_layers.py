@@ -65,7 +65,9 @@ ESTIMATOR_SHELLS = {
     "priors/base.py": {"sklearn"},
     "priors/check.py": {"sklearn"},
     "priors/dp/dirichlet_process.py": {"sklearn"},
+    "priors/mixture_estimator.py": {"sklearn"},
     "priors/npmle.py": {"sklearn"},
+    "priors/stacked.py": {"sklearn"},
     "jobs.py": {"joblib"},
     "storage/objects.py": {"sklearn"},
     "kernels/threads.py": {"threadpoolctl", "joblib"},
@@ -82,6 +84,7 @@ CLUSTER = {"dask", "distributed"}
 
 # Modules that need an extra, and say so where it is missing.
 EXTRAS = {
+    "normal_means.py",
     "compiled.py",
     "lasso_path.py",
     "onnx.py",

@@ -340,7 +340,7 @@ def test_a_file_that_would_not_be_read_for_its_size_is_not_written(
 ) -> None:
     model = NormalMeans(prior="normal").fit([0.0, 1.0, 3.0])
     monkeypatch.setattr(container, "MAX_FILE", 500)
-    with pytest.raises(ValueError, match=r"would have \d+ bytes in 4 arrays, and 500"):
+    with pytest.raises(ValueError, match=r"would have \d+ bytes in 11 arrays, and 500"):
         ebda.save(model, tmp_path / "m.ebda")
 
 

@@ -255,7 +255,7 @@ def test_effects_are_named_by_what_is_given_or_known(two: EBClassifier) -> None:
 def test_effects_of_a_posterior_have_q_values() -> None:
     x = np.append(np.random.default_rng(0).normal(size=200), [9.0, -8.0])
     means = NormalMeans().fit(x)
-    display = EffectDisplay.from_posterior(means.posterior_, names=np.arange(202))
+    display = EffectDisplay.from_posterior(means.signs_, names=np.arange(202))
     below = [means.lfsr_[means.lfsr_ <= v].mean() for v in means.lfsr_]
     np.testing.assert_allclose(display.q_value, below)
     assert display.sides[200:].tolist() == [0, 1]

@@ -2,13 +2,15 @@
 
 Estimates the prior of the true values behind a column of estimates (z-scores, or
 estimates with standard errors), and adds columns to the table: posterior_mean,
-posterior_sd, prob_zero, lfsr (local false sign rate), q_value, lower and upper (the
-ends of the interval).
+posterior_sd, prob_zero (probability of belonging to the bulk of the values), lfsr
+(local false sign rate), q_value and s_value (shares of false discoveries and of false
+signs in a list that ends there), lower and upper (the ends of the interval).
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from collections import Counter
 from pathlib import Path
@@ -25,8 +27,11 @@ from ebda.inputs.base import Sheet
 from ebda.inputs.cells import numbers
 from ebda.inputs.formats import find_format, load_table, names_of
 from ebda.listing import counted, listed, quoted
-from ebda.rule.ranking import tail_average
+from ebda.priors.reporting import NULLS
 from ebda.typing import FloatArray
+
+# Expected share of false signs among the rows that are counted.
+_LEVEL = 0.05
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,6 +45,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="COL",
         help="column of their standard errors (default: 1, as z-scores have)",
     )
+    parser.add_argument(
+        "--df",
+        metavar="COL",
+        help="column of the degrees of freedom of the standard errors, or a number",
+    )
+    parser.add_argument(
+        "--null",
+        choices=NULLS,
+        default="auto",
+        help="what differences are judged against: the bulk of the values (empirical, "
+        "the default), or exactly zero (point)",
+    )
     shared.add_text(parser)
     shared.add_table(parser)
     parser.add_argument(
@@ -49,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="P",
         help="probability inside the interval (default: %(default)s)",
     )
-    shared.add_prior(parser)
+    shared.add_prior(parser, "stacked")
     parser.add_argument(
         "--missing",
         choices=["error", "keep"],
@@ -73,16 +90,19 @@ def run(options: argparse.Namespace) -> None:
         _refuse_rows(
             scale <= 0, options.file, options.se, "a standard error must be positive"
         )
-    there = ~(np.isnan(x) | np.isnan(scale))
+    df = None if options.df is None else _degrees(sheet, options.df, options.file)
+    columns_read = {options.estimate: x, options.se: scale}
+    if df is not None:
+        columns_read[options.df] = df
     if options.missing == "error":
         advice = "correct them, or let such rows stay empty: --missing keep"
-        for name, column in ((options.estimate, x), (options.se, scale)):
+        for name, column in columns_read.items():
             _refuse_rows(np.isnan(column), options.file, name, advice)
-    if not there.any():
+    if np.isnan(sum(columns_read.values())).all():
         raise ValueError(f"{options.file}: no row has an estimate")
-    means = NormalMeans(options.prior, random_state=options.seed)
-    means.fit(x[there], None if options.se is None else scale[there])
-    added = results(means, there, options.level)
+    means = NormalMeans(options.prior, options.null, random_state=options.seed)
+    means.fit(x, None if options.se is None else scale, df)
+    added = results(means, options.level)
     columns: dict[str, Any] = {
         name: sheet.frame.to_series(j) for j, name in enumerate(sheet.names)
     }
@@ -135,9 +155,17 @@ def _refuse_rows(
         )
 
 
-def results(
-    means: NormalMeans, there: npt.NDArray[np.bool_], level: float
-) -> dict[str, list[float | None]]:
+def _degrees(sheet: Sheet, given: str, path: Path) -> FloatArray:
+    """Degrees of freedom: a column, or a number for all rows."""
+    try:
+        df = np.full(sheet.frame.height, float(given))
+    except ValueError:
+        df = _numbers(sheet, given, path)
+    _refuse_rows(df <= 0, path, given, "degrees of freedom must be positive")
+    return df
+
+
+def results(means: NormalMeans, level: float) -> dict[str, list[float | None]]:
     """The columns to add; None in rows without an estimate."""
     lower, upper = means.interval(level)
     columns = {
@@ -145,24 +173,41 @@ def results(
         "posterior_sd": means.posterior_sd_,
         "prob_zero": means.prob_zero_,
         "lfsr": means.lfsr_,
-        "q_value": tail_average(means.lfsr_),
+        "q_value": means.q_value_,
+        "s_value": means.s_value_,
         "lower": lower,
         "upper": upper,
     }
-    in_rows: dict[str, list[float | None]] = {}
-    for name, column in columns.items():
-        found = iter(column.tolist())
-        in_rows[name] = [next(found) if here else None for here in there]
-    return in_rows
+    return {
+        name: [None if math.isnan(value) else value for value in column.tolist()]
+        for name, column in columns.items()
+    }
 
 
 def _words(means: NormalMeans, options: argparse.Namespace) -> str:
-    n = len(means.posterior_mean_)
-    sure = int(np.count_nonzero(tail_average(means.lfsr_) <= 0.05))
-    pi0 = getattr(means.prior_, "pi0", None)
-    zero = "" if pi0 is None else f" {pi0:.0%} of the true values are zero;"
-    where = "" if options.out is None else f"\nWritten: {options.out}"
-    return (
-        f"{counted(n, 'estimate')}:{zero} {sure} have a sign with a false discovery "
-        f"rate of 5%.{where}"
+    n = int(np.count_nonzero(~np.isnan(means.lfsr_)))
+    lines = [f"{counted(n, 'estimate')}."]
+    if means.null_loc_ or means.null_scale_ != 1:
+        lines.append(
+            f"The bulk of them lies {means.null_loc_:+.2f} standard errors from zero "
+            f"and is {means.null_scale_:.2f} times as wide as noise alone."
+        )
+    chosen = means.selected(_LEVEL)
+    if not chosen.any():
+        lines.append("None can be told from the bulk: there is nothing to list.")
+    else:
+        z = means.x_[chosen] / means.scale_[chosen] - means.null_loc_
+        above = int(np.count_nonzero(z > 0))
+        verb = "lies" if len(z) == 1 else "lie"
+        lines.append(
+            f"{len(z)} {verb} beyond it, {above} above and {len(z) - above} below "
+            f"(s_value at most {_LEVEL:g}: at most {_LEVEL:.0%} of these signs are "
+            "expected to be false)."
+        )
+    lines.append(
+        f"Each interval holds the true value with probability {options.level:.0%}, "
+        "for rows that were selected, too."
     )
+    if options.out is not None:
+        lines.append(f"Written: {options.out}")
+    return "\n".join(lines)

@@ -126,10 +126,10 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_prior(parser: argparse.ArgumentParser) -> None:
+def add_prior(parser: argparse.ArgumentParser, default: str = "dp") -> None:
     """The family of priors, and the seed of what is drawn for it."""
     priors = [name for name, family in PRIORS.items() if family.is_estimated]
-    parser.add_argument("--prior", choices=priors, default="dp")
+    parser.add_argument("--prior", choices=priors, default=default)
     parser.add_argument("--seed", type=int, default=0, metavar="S")
 
 

@@ -129,6 +129,11 @@ def check_has(model: Any, *attributes: str) -> None:
         )
 
 
+def is_of_means(model: Any) -> bool:
+    """Whether a model is of estimates, as `NormalMeans` is, and not of samples."""
+    return hasattr(model, "posterior_") and not hasattr(model, "classes_")
+
+
 class Look(NamedTuple):
     """Colour, marker and line style of one of several series."""
 

@@ -17,6 +17,7 @@ from ebda.plotting.display import (
     checked_names,
     contrast_name,
     contrast_row,
+    is_of_means,
     legend_above,
     look,
     plain,
@@ -103,12 +104,13 @@ class EffectDisplay(Display):
         beyond_factors: bool = False,
         names: npt.ArrayLike | None = None,
     ) -> EffectDisplay:
-        """From a fitted classifier.
+        """From a fitted classifier, or from `NormalMeans`.
 
         Parameters
         ----------
-        model : EBClassifier
-            Fitted.
+        model : EBClassifier or NormalMeans
+            Fitted. Of `NormalMeans` the posterior means are shown, by the probability
+            of belonging to the null.
         contrast : label of a class, optional
             For more than two classes: the class whose differences from the mean of all
             samples are shown. By default each feature is shown for the class with the
@@ -124,6 +126,8 @@ class EffectDisplay(Display):
         names : array-like of shape (n_features,), optional
             Names to use instead of those that the model was fitted with.
         """
+        if is_of_means(model):
+            return cls._of_means(model, names)
         check_has(model, "posterior_", "contrasts_")
         if effect not in EFFECTS:
             raise ValueError(f"effect must be one of {sorted(EFFECTS)}, got {effect!r}")
@@ -157,6 +161,26 @@ class EffectDisplay(Display):
         p_value = np.exp(np.maximum(log_p, np.log(_FLOOR) - 1))
         return cls(
             shown, zero, q, order, given, sides, side_names, title, p_value=p_value
+        )
+
+    @classmethod
+    def _of_means(cls, model: Any, names: npt.ArrayLike | None) -> EffectDisplay:
+        n = len(model.x_)
+        given = np.array([f"row {i + 1}" for i in range(n)]) if names is None else names
+        there = ~np.isnan(model.posterior_mean_)
+        found = checked_names(given, n, "estimates")[there]
+        mean, lfsr = model.posterior_mean_[there], model.lfsr_[there]
+        z = (model.x_[there] - model.mode_) / model.scale_[there] - model.null_loc_
+        return cls(
+            mean,
+            model.prob_zero_[there],
+            lfsr,
+            model.s_value_[there],
+            np.lexsort((-np.abs(z), lfsr)),
+            found,
+            (z < 0).astype(np.intp),
+            ["above the others", "below the others"],
+            "posterior mean",
         )
 
     @classmethod

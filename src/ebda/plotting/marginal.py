@@ -17,6 +17,7 @@ from ebda.plotting.display import (
     check_has,
     contrast_name,
     contrast_row,
+    is_of_means,
 )
 from ebda.priors.posterior import Prior
 from ebda.typing import FloatArray
@@ -38,6 +39,8 @@ class MarginalDisplay(Display):
         Fitted density of z, and its part from the mass at zero.
     name : str, optional
         The contrast that z is of.
+    value_name : str
+        Label of the horizontal axis.
 
     Examples
     --------
@@ -56,6 +59,7 @@ class MarginalDisplay(Display):
     marginal: FloatArray
     null: FloatArray
     name: str | None = None
+    value_name: str = "normalised difference z"
 
     @classmethod
     def from_estimator(cls, model: Any, contrast: Any = None) -> MarginalDisplay:
@@ -63,17 +67,38 @@ class MarginalDisplay(Display):
 
         Parameters
         ----------
-        model : EBClassifier
-            Fitted.
+        model : EBClassifier or NormalMeans
+            Fitted. Of `NormalMeans` the estimates are shown.
         contrast : label of a class, optional
             For more than two classes: show only the differences of this class. The
             density remains that of all classes together, which the prior was fitted to.
         """
+        if is_of_means(model):
+            return cls._of_means(model)
         check_has(model, "z_", "prior_", "contrasts_")
         row = contrast_row(model.classes_, contrast)
         z = np.atleast_2d(model.z_)[:, ~model.contrasts_.constant]
         display = cls.from_prior(model.prior_, z if row is None else z[row])
         display.name = contrast_name(model.classes_, row)
+        return display
+
+    @classmethod
+    def _of_means(cls, model: Any) -> MarginalDisplay:
+        """The estimates, with the density of the null that signs are judged by."""
+        there = ~np.isnan(model.posterior_mean_)
+        x, scale = model.x_[there], model.scale_[there]
+        display = cls.from_prior(model.prior_, x - model.mode_, scale)
+        prior = getattr(model.signs_, "prior", None)
+        if prior is not None:
+            s = _representative(scale)[:, None]
+            u = (display.grid / s - model.null_loc_) / model.null_scale_
+            density = np.exp(-0.5 * u * u) / (
+                np.sqrt(2 * np.pi) * model.null_scale_ * s
+            )
+            display.null = prior.pi0 * density.mean(axis=0)
+        display.edges = display.edges + model.mode_
+        display.grid = display.grid + model.mode_
+        display.value_name = "estimate"
         return display
 
     @classmethod
@@ -119,7 +144,7 @@ class MarginalDisplay(Display):
         axes.plot(self.grid, self.marginal, color=FIT, label="fitted density")
         words = "of which no difference"
         axes.plot(self.grid, self.null, color=NULL, ls="--", label=words)
-        axes.set_xlabel(", ".join(filter(None, ["normalised difference z", self.name])))
+        axes.set_xlabel(", ".join(filter(None, [self.value_name, self.name])))
         if log:
             # The axis starts at half the density of a bin with one value.
             ends = self.density[self.density > 0].min() / 2, 8 * self.density.max()

@@ -89,8 +89,9 @@ class PriorDisplay(Display):
         ----------
         prior : Prior
             Discrete priors, which have ``atoms``, are shown by these; a point mass with
-            a slab, which has ``slab_density``, by the density of the slab; all others,
-            such as a kernel estimate, by the part of the density of z that is not null.
+            a slab, which has ``slab_density``, by the density of the slab, and by its
+            other atoms if there are any; all others, such as a kernel estimate, by the
+            part of the density of z that is not null.
         z : array-like, optional
             The values that the prior was fitted to, for a prior that has neither atoms
             nor a slab, nor ``values`` of its own.
@@ -101,11 +102,7 @@ class PriorDisplay(Display):
             masses = {"below zero": below, "zero": prior.pi0, "above zero": above}
             return cls(masses, atoms[away], weights[away])
         if hasattr(prior, "slab_density"):
-            reach = _REACH * prior.slab_sd
-            grid = np.linspace(-reach, reach, 501)
-            slab = 1 - prior.pi0
-            masses = {"below zero": slab / 2, "zero": prior.pi0, "above zero": slab / 2}
-            return cls(masses, grid=grid, density=slab * prior.slab_density(grid))
+            return cls._of_slab(prior)
         given = getattr(prior, "values", z)
         if given is None:
             raise TypeError(
@@ -119,6 +116,24 @@ class PriorDisplay(Display):
         masses = {"zero": zero, "elsewhere": 1 - zero}
         return cls(masses, grid=grid, density=density, is_marginal=True)
 
+    @classmethod
+    def _of_slab(cls, prior: Any) -> PriorDisplay:
+        """A point mass at zero, a density, and perhaps some more atoms."""
+        points = getattr(prior, "point_masses", np.empty(0))
+        away = np.isfinite(points) & (points != 0)
+        atoms = points[away]
+        weights = np.exp(prior.log_weights[away]) if len(atoms) else np.empty(0)
+        slab = max(1 - prior.pi0 - weights.sum(), 0.0)
+        reach = _REACH * prior.slab_sd or 1.0
+        grid = np.linspace(-reach, reach, 501)
+        below = slab * getattr(prior, "share_below", 0.5) + weights[atoms < 0].sum()
+        above = max(1 - prior.pi0 - below, 0.0)
+        masses = {"below zero": below, "zero": prior.pi0, "above zero": above}
+        density = slab * prior.slab_density(grid)
+        if len(atoms) and not density.any():
+            grid, density = np.empty(0), np.empty(0)
+        return cls(masses, atoms, weights, grid, density)
+
     def plot(self, ax: Any = None) -> PriorDisplay:
         """Draw into the given axes, or into new ones.
 
@@ -128,10 +143,10 @@ class PriorDisplay(Display):
             Where to draw; the bar goes above them, inside the same figure.
         """
         axes = self._axes(ax)
-        if len(self.atoms):
-            self._draw_atoms(axes)
-        elif len(self.grid):
+        if len(self.grid):
             self._draw_density(axes)
+        if len(self.atoms):
+            self._draw_atoms(axes.twinx() if len(self.grid) else axes)
         eta = "normalised difference z" if self.is_marginal else "difference eta"
         axes.set(xlabel=eta, ylim=(0, None))
         axes.axvline(0, color=NULL, lw=1, ls=":", zorder=0)

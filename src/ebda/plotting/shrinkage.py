@@ -12,6 +12,7 @@ from ebda.plotting.display import (
     Display,
     check_has,
     contrast_row,
+    is_of_means,
     look,
 )
 from ebda.plotting.marginal import MarginalDisplay
@@ -30,6 +31,8 @@ class ShrinkageDisplay(Display):
         Values of z.
     curves : dict of str to ndarray
         Estimates at these values, by the name of the shrinkage.
+    value_name, estimate_name : str
+        Labels of the axes.
 
     Examples
     --------
@@ -43,23 +46,35 @@ class ShrinkageDisplay(Display):
 
     grid: FloatArray
     curves: dict[str, FloatArray]
+    value_name: str = "normalised difference z"
+    estimate_name: str = "estimate"
 
     @classmethod
     def from_estimator(cls, model: Any, contrast: Any = None) -> ShrinkageDisplay:
-        """From a fitted classifier, over the range of its z.
+        """From a fitted classifier, over the range of its z, or from `NormalMeans`.
 
         Parameters
         ----------
-        model : EBClassifier
-            Fitted; its `zero_threshold` is used.
+        model : EBClassifier or NormalMeans
+            Fitted; a classifier's `zero_threshold` is used. For estimates with several
+            standard errors the curves are those of the median one.
         contrast : label of a class, optional
             For more than two classes: use the range of its differences only.
         """
+        if is_of_means(model):
+            return cls._of_means(model)
         check_has(model, "z_", "prior_", "zero_threshold")
         row = contrast_row(model.classes_, contrast)
         z = np.atleast_2d(model.z_)
         z = z if row is None else z[row]
         return cls.from_prior(model.prior_, z, model.zero_threshold)
+
+    @classmethod
+    def _of_means(cls, model: Any) -> ShrinkageDisplay:
+        grid = np.linspace(np.nanmin(model.x_), np.nanmax(model.x_), 1001)
+        scale = float(np.nanmedian(model.scale_))
+        curves = {"none": grid, "mean": model.predict(grid, scale)}
+        return cls(grid, curves, "estimate", "posterior mean")
 
     @classmethod
     def from_prior(
@@ -98,7 +113,7 @@ class ShrinkageDisplay(Display):
                 zorder=1.5 if wide else 2 - place / 100,
                 label=name,
             )
-        axes.set(xlabel="normalised difference z", ylabel="estimate")
+        axes.set(xlabel=self.value_name, ylabel=self.estimate_name)
         axes.legend(frameon=False, loc="upper left")
         return self
 
@@ -117,8 +132,8 @@ def plot_fit(model: Any) -> Any:
 
     Parameters
     ----------
-    model : EBClassifier
-        Fitted classifier.
+    model : EBClassifier or NormalMeans
+        Fitted.
 
     Returns
     -------
@@ -131,6 +146,10 @@ def plot_fit(model: Any) -> Any:
     left, right = figure.subplots(1, 2)
     MarginalDisplay.from_estimator(model).plot(left)
     ShrinkageDisplay.from_estimator(model).plot(right)
-    left.set_title(f"{model.n_features_in_} features, {model.prior_.pi0:.0%} null")
+    if is_of_means(model):
+        left.set_title(f"{len(model.x_)} estimates")
+    else:
+        share = f"{model.prior_.pi0:.0%} null"
+        left.set_title(f"{model.n_features_in_} features, {share}")
     right.set_title("shrinkage")
     return figure

@@ -10,17 +10,33 @@ from __future__ import annotations
 
 from typing import Any
 
-from ebda.priors import fixed, kernel, laplace, normal, npmle
+from ebda.priors import (
+    exponential,
+    fixed,
+    horseshoe,
+    kernel,
+    laplace,
+    normal,
+    normal_mixture,
+    npmle,
+    stacked,
+    unimodal,
+)
 from ebda.priors.base import BasePriorEstimator, PriorEstimator, PriorFamily
 from ebda.priors.check import check_prior
 from ebda.priors.discrete import DiscretePrior
 from ebda.priors.dp import dirichlet_process
 from ebda.priors.dp.dirichlet_process import DirichletProcess
+from ebda.priors.exponential import PointExponential, PointExponentialPrior
 from ebda.priors.fixed import FixedPrior
+from ebda.priors.horseshoe import Horseshoe, HorseshoePrior
 from ebda.priors.kernel import Kernel
 from ebda.priors.laplace import PointLaplace, PointLaplacePrior
 from ebda.priors.normal import PointNormal, PointNormalPrior
+from ebda.priors.normal_mixture import NormalMixture, NormalMixturePrior
 from ebda.priors.npmle import NPMLE
+from ebda.priors.stacked import Stacked
+from ebda.priors.unimodal import Unimodal, UnimodalPrior
 from ebda.registry import Registry
 from ebda.storage.objects import register
 
@@ -31,14 +47,24 @@ __all__ = [
     "DirichletProcess",
     "DiscretePrior",
     "FixedPrior",
+    "Horseshoe",
+    "HorseshoePrior",
     "Kernel",
+    "NormalMixture",
+    "NormalMixturePrior",
+    "PointExponential",
+    "PointExponentialPrior",
     "PointLaplace",
     "PointLaplacePrior",
     "PointNormal",
     "PointNormalPrior",
     "PriorEstimator",
     "PriorFamily",
+    "Stacked",
+    "Unimodal",
+    "UnimodalPrior",
     "check_prior",
+    "family_of",
     "make_prior",
 ]
 
@@ -50,6 +76,11 @@ PRIORS: Registry[PriorFamily] = Registry(
     normal.FAMILY,
     kernel.FAMILY,
     npmle.FAMILY,
+    normal_mixture.FAMILY,
+    unimodal.FAMILY,
+    exponential.FAMILY,
+    horseshoe.FAMILY,
+    stacked.FAMILY,
 )
 
 register(*(family.schema for family in PRIORS.values()))
@@ -95,3 +126,13 @@ def make_prior(
     if callable(getattr(prior, "fit", None)):
         return clone(prior)  # type: ignore[no-any-return]
     return FixedPrior(prior)
+
+
+def family_of(estimator: Any) -> PriorFamily | None:
+    """The entry of an estimator's class; None for a class of one's own.
+
+    >>> family_of(DirichletProcess(sigma=3.0)).name
+    'dp'
+    """
+    found = (f for f in PRIORS.values() if f.estimator is type(estimator))
+    return next(found, None)

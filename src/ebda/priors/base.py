@@ -101,6 +101,11 @@ class PriorFamily(Entry):
         Whether the name alone is enough: the prior follows from the values.
     classifier_settings : mapping, optional
         Parameters for a classifier that is given the prior by name.
+    is_reported : bool
+        Whether signs and intervals of its own posterior can be reported: it is smooth,
+        and has no atoms that could hold the bulk of the values beside zero.
+    is_one_sided : bool
+        Whether its effects can only be positive.
     fitted : mapping of str to Kind, optional
         Fitted attributes that a model file holds besides ``prior_``.
     """
@@ -108,6 +113,8 @@ class PriorFamily(Entry):
     estimator: type[BasePriorEstimator]
     is_estimated: bool = True
     classifier_settings: Mapping[str, Any] = field(default_factory=dict)
+    is_reported: bool = False
+    is_one_sided: bool = False
     fitted: Mapping[str, Kind] = field(default_factory=dict)
 
     @property

@@ -52,4 +52,6 @@ class FixedPrior(BasePriorEstimator):
         return self
 
 
-FAMILY = PriorFamily("fixed", "prior that is given, not estimated", FixedPrior, False)
+FAMILY = PriorFamily(
+    "fixed", "prior that is given, not estimated", FixedPrior, False, is_reported=True
+)

@@ -19,11 +19,11 @@ from ebda.priors.cells import group
 from ebda.priors.discrete import DiscretePrior
 from ebda.priors.kiefer_wolfowitz import (
     WeightedValues,
-    Weights,
     histogram,
-    maximise,
+    maximise_on_grid,
     occupied_grid,
 )
+from ebda.priors.mixture_weights import Weights
 from ebda.storage.fields import Array, Scalar
 from ebda.typing import FloatArray
 
@@ -140,8 +140,8 @@ class NPMLE(BasePriorEstimator):
             cells.value, cells.precision**-0.5, cells.count / cells.count.sum()
         )
         start = histogram(grouped, grid)
-        first = maximise(grouped, grid, start, self.tol, self.max_iter)
-        last = maximise(
+        first = maximise_on_grid(grouped, grid, start, self.tol, self.max_iter)
+        last = maximise_on_grid(
             sample, grid, first.weights, self.tol, self.max_iter - first.n_iter
         )
         return Weights(last.weights, last.gap, first.n_iter + last.n_iter)

@@ -394,10 +394,21 @@ class SpikeSlabEstimator(BasePriorEstimator):
 
 
 def slab_family(
-    name: str, line: str, estimator: type[SpikeSlabEstimator], prior: type[SpikeSlab]
+    name: str,
+    line: str,
+    estimator: type[SpikeSlabEstimator],
+    prior: type[SpikeSlab],
+    is_one_sided: bool = False,
 ) -> PriorFamily:
     """The entry of a family; a model file holds the parameters of its prior."""
     numbers: dict[str, Kind] = {field.name: Scalar((float,)) for field in fields(prior)}
     register(Schema(prior, numbers, is_parameter=True, role="prior"))
     fitted = {"log_likelihood_": Scalar((float,), finite=False)}
-    return PriorFamily(name, line, estimator, fitted=fitted)
+    return PriorFamily(
+        name,
+        line,
+        estimator,
+        fitted=fitted,
+        is_reported=True,
+        is_one_sided=is_one_sided,
+    )
