@@ -37,7 +37,7 @@ class InMemory(Matrix):
         if not keep:
             return moments, None
         samples = RowSamples.of(self.X, labels.codes, labels.weight, labels.first)
-        return moments, samples.kept()
+        return moments, samples.as_in(moments).kept()
 
     def scores(self, coef: FloatArray, intercept: FloatArray) -> FloatArray:
         return scores(self.X, coef, intercept)

@@ -14,6 +14,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 import numpy.typing as npt
 
+from ebda.data.finite import refuse_in_block
 from ebda.kernels.residuals import NeighbourSums
 from ebda.moments.classwise import ClassMoments, class_moments
 from ebda.typing import FloatArray, IntArray
@@ -23,7 +24,8 @@ class Samples(Protocol):
     """Samples that are kept, and the sums over them that later steps need.
 
     No sum makes a copy of full size, and none depends on how the features are cut into
-    blocks. The residuals of a sample are ``(x - means[code]) / scale``.
+    blocks. The residuals of a sample are ``(x - means[code]) / scale``, and zero where
+    a value is missing.
     """
 
     @property
@@ -111,7 +113,7 @@ class Samples(Protocol):
         """
 
     def residual_rows(self, means: FloatArray, scale: FloatArray) -> FloatArray:
-        """R itself, in memory: for data of which there is not much."""
+        """R itself, in memory, NaN where a value is missing: for data that are few."""
 
     def neighbour_sums(
         self, means: FloatArray, scale: FloatArray, third: IntArray
@@ -147,7 +149,7 @@ class Samples(Protocol):
         """
 
     def scores(self, coef: FloatArray) -> FloatArray:
-        """``X @ coef.T``, one row per sample."""
+        """``X @ coef.T``, one row per sample, with zero for missing values."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,12 +166,15 @@ class Labels:
         Frequency weights.
     first : int
         Position of the first sample in the stream of all samples.
+    allow_missing : bool
+        Whether a value that is NaN is missing, and no error.
     """
 
     codes: IntArray
     n_classes: int
     weight: FloatArray | None = None
     first: int = 0
+    allow_missing: bool = False
 
     def part(self, rows: slice) -> Labels:
         """Those of a run of samples."""
@@ -181,6 +186,22 @@ class Labels:
     def moments_of(self, X: Any) -> ClassMoments:
         """Class moments of these samples, or of some of their features."""
         return class_moments(X, self.codes, self.n_classes, self.weight)
+
+    def checked_moments_of(self, block: Any, top: int, left: int) -> ClassMoments:
+        """The same for a block that is read once: what must not be in it is an error.
+
+        Parameters
+        ----------
+        block : ndarray or sparse matrix
+            Values of these samples.
+        top, left : int
+            First row and column of the block.
+        """
+        moments = self.moments_of(block)
+        refused = moments.observed is not None and not self.allow_missing
+        if refused or not np.isfinite(moments.means).all():
+            refuse_in_block(block, top, left, self.allow_missing)
+        return moments
 
 
 class Data(Protocol):

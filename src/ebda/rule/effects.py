@@ -148,7 +148,8 @@ class Effects:
             Whether to correct the bias of the midpoint; False is the paper's rule.
         """
         divergence = None
-        if unbiased and not is_balanced(self.contrasts, moments.counts):
+        balanced = is_balanced(self.contrasts, moments.counts)
+        if unbiased and not (balanced and moments.observed is None):
             divergence = self.divergence(shrinkage, kappa)
         weights, variance = self.weights(shrinkage, kappa)
         return rule_of_weights(

@@ -76,6 +76,11 @@ class Recipe:
         """The covariances that are used."""
         return list(dict.fromkeys(covariance for covariance, _ in self.names))
 
+    @property
+    def uses_samples(self) -> bool:
+        """Whether any covariance is estimated from the samples."""
+        return any(COVARIANCES[name].needs_samples for name in self.covariances)
+
     def only(self, names: Iterable[Name]) -> Recipe:
         """The same with these candidates alone."""
         return replace(self, names=list(names))

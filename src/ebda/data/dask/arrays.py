@@ -99,10 +99,12 @@ class DaskData(Matrix):
             samples = samples.thinned(np.concatenate(hashes))
             if samples.fits_in_memory():
                 samples, _ = samples.persist()
-            return ClassMoments.join_features(parts), samples
+            moments = ClassMoments.join_features(parts)
+            return moments, samples.as_in(moments)
         if samples is not None and samples.fits_in_memory():
             samples, columns = samples.persist(others=columns)
-        return ClassMoments.join_features(self.runner.run(columns)), samples
+        moments = ClassMoments.join_features(self.runner.run(columns))
+        return moments, None if samples is None else samples.as_in(moments)
 
     def scores(self, coef: FloatArray, intercept: FloatArray) -> Any:
         """``X @ coef.T + intercept``, as a lazy Dask array with the chunks of X."""
@@ -146,9 +148,7 @@ def map_rows(function: Any, score: Any, width: int | None, dtype: Any) -> Any:
 
 def _block_moments(block: Any, labels: Labels, left: int) -> ClassMoments:
     values = as_values(block)
-    moments = labels.moments_of(values)
-    check_block(moments.means, values, labels.first, left)
-    return moments
+    return labels.checked_moments_of(values, labels.first, left)
 
 
 def _block_scores(

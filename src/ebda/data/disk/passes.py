@@ -91,8 +91,8 @@ class BlockedData:
         columns: dict[int, ClassMoments] = {}
         for block, values in prefetched(self.source, self.source.plan()):
             rows, cols = block.rows, block.cols
-            part = labels.part(rows).moments_of(values)
-            check_block(part.means, values, rows.start, cols.start)
+            own = labels.part(rows)
+            part = own.checked_moments_of(values, rows.start, cols.start)
             before = columns.get(cols.start)
             columns[cols.start] = part if before is None else before.merge(part)
             if many:
@@ -105,7 +105,7 @@ class BlockedData:
                 samples = samples.thinned(hashes[samples.rows])
             samples = self._with_values(samples, kept)
         moments = ClassMoments.join_features(columns[left] for left in sorted(columns))
-        return moments, samples
+        return moments, None if samples is None else samples.as_in(moments)
 
     def _is_copied(self, samples: RowSamples) -> bool:
         return self.source.reference(len(samples)) is None
