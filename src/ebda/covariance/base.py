@@ -69,6 +69,11 @@ class Covariance(Protocol):
     def n_factors(self) -> int:
         """Number of common factors in R."""
 
+    @property
+    def low_rank(self) -> tuple[FloatArray, FloatArray] | None:
+        """L, of shape (n_features, k), and psi, if R is ``L L' + diag(psi)``."""
+        return None
+
     def decorrelate(self, z: FloatArray) -> Decorrelated:
         """Values with independent noise, from contrasts with correlation R."""
 

@@ -76,6 +76,10 @@ class Factors(Covariance):
     def n_factors(self) -> int:
         return int(self.loadings.shape[1])
 
+    @property
+    def low_rank(self) -> tuple[FloatArray, FloatArray]:
+        return self.loadings, self.specific
+
     @cached_property
     def of_contrasts(self) -> tuple[FloatArray, FloatArray]:
         """Loadings and specific variances of the noise of the contrasts."""

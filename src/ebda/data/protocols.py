@@ -7,6 +7,7 @@ protocols, and ``tests/conformance.py`` proves it for each of them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, Self
@@ -204,6 +205,22 @@ class Labels:
         return moments
 
 
+class GapRule(Protocol):
+    """How samples with missing values are scored, from sums over their features."""
+
+    @property
+    def values(self) -> FloatArray:
+        """What the values that are there are multiplied with."""
+
+    @property
+    def gaps(self) -> FloatArray:
+        """What is added up over the features that are missing."""
+
+    @property
+    def finish(self) -> Callable[[FloatArray], FloatArray]:
+        """From :func:`ebda.kernels.scores.gap_sums` over all features to scores."""
+
+
 class Data(Protocol):
     """All samples, in rows."""
 
@@ -240,8 +257,20 @@ class Data(Protocol):
             :func:`~ebda.data.samples.choose`.
         """
 
-    def scores(self, coef: FloatArray, intercept: FloatArray) -> Any:
-        """``X @ coef.T + intercept``: an ndarray, or a lazy array of Dask."""
+    def scores(
+        self, coef: FloatArray, intercept: FloatArray, rule: GapRule | None = None
+    ) -> Any:
+        """``X @ coef.T + intercept``: an ndarray, or a lazy array of Dask.
+
+        Parameters
+        ----------
+        coef : ndarray of shape (n_contrasts, n_features)
+            Coefficients.
+        intercept : ndarray of shape (n_contrasts,)
+            Intercepts.
+        rule : GapRule, optional
+            For samples with missing values, which are refused without it.
+        """
 
     def job_context(self) -> AbstractContextManager[Any]:
         """Inside this block, jobs (:mod:`ebda.jobs`) run where the data are."""

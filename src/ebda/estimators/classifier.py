@@ -156,6 +156,7 @@ class EBClassifier(MomentClassifier):
 
     # The paper cuts at the midpoint of the sample means; `paper` sets this to False.
     _unbiased_midpoint = True
+    _allow_missing = True
 
     def __init__(
         self,
@@ -225,6 +226,7 @@ class EBClassifier(MomentClassifier):
         if part is not data:
             effects = recipe.only(self.selection_.used()).effects(data)
         self._keep_effects(effects)
+        self.expectation_ = recipe.expectation(effects, data)
         # One linear rule.
         rule_of = partial(recipe.rule, effects=effects, moments=moments)
         offset = log_odds(self.class_prior_) - midpoint

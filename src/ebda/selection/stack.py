@@ -388,7 +388,7 @@ class FoldStack:
                     samples.codes[t],
                     self.means,
                     middle @ (self.means + moved),
-                    None if factors is None else Expectation.of(factors),
+                    None if factors is None else Expectation(*factors.low_rank),
                 )
             )
         vars(self)["_known_held_out"] = test, held
