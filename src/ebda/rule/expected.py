@@ -109,11 +109,11 @@ def solve_packed(information: FloatArray, values: FloatArray) -> FloatArray:
     """
     n, k = len(values), int(values.shape[-1])
     i, j = np.triu_indices(k)
-    precision: FloatArray = np.zeros((n, k, k))
+    precision = np.zeros((n, k, k))
     precision[:, i, j] = precision[:, j, i] = information
-    precision = precision + np.eye(k)
+    precision += np.eye(k)
     columns = values.reshape(n, -1, k).transpose(0, 2, 1)
-    solved = np.linalg.solve(precision, columns)
+    solved: FloatArray = np.asarray(np.linalg.solve(precision, columns), np.float64)
     found: FloatArray = solved.transpose(0, 2, 1).reshape(values.shape)
     return found
 
