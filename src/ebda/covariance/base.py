@@ -70,6 +70,11 @@ class Covariance(Protocol):
         """Number of common factors in R."""
 
     @property
+    def orders_effects(self) -> bool:
+        """Whether its prior looks at the order of the values, which have unit noise."""
+        return False
+
+    @property
     def low_rank(self) -> tuple[FloatArray, FloatArray] | None:
         """L, of shape (n_features, k), and psi, if R is ``L L' + diag(psi)``."""
         return None

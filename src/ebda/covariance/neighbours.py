@@ -59,6 +59,7 @@ class Autoregression(Covariance):
     overlap: float = 1.0
     is_diagonal = False
     n_factors = 0
+    orders_effects = True
 
     def decorrelate(self, z: FloatArray) -> Decorrelated:
         return Decorrelated(z)

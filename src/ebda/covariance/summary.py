@@ -199,14 +199,15 @@ def mean_overlap(
     >>> mean_overlap(there, np.ones(4), np.ones(2, bool))
     1.0
     """
-    share = weight @ present / weight.sum()
+    there = present.astype(np.float64)
+    share = weight @ there / weight.sum()
     used = varying & (share > 0)
     p = np.count_nonzero(used)
     if p < 2:
         return 1.0
     unit = np.where(used, 1 / np.sqrt(np.where(used, share, 1.0)), 0.0)
     # All pairs at once, less those of a feature with itself, for which it is 1.
-    pairs = weight @ (present @ unit) ** 2 / weight.sum() - p
+    pairs = weight @ (there @ unit) ** 2 / weight.sum() - p
     return float(np.clip(pairs / (p * (p - 1)), _LEAST_OVERLAP, 1.0))
 
 

@@ -54,7 +54,7 @@ def gap_sums(X: Any, values: FloatArray, gaps: FloatArray) -> FloatArray:
             some = out[start : start + rows]
             with no_fork():
                 some[:, : len(values)] = block @ values.T
-                some[:, len(values) :] = nan @ gaps.T
+                some[:, len(values) :] = nan.astype(np.float64) @ gaps.T
         return out
 
 

@@ -16,23 +16,26 @@ With two classes of n samples and a pooled variance this is the paper's
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import ndtri, stdtr, stdtrit
 
 from ebda.cached import cached_property
 from ebda.kernels.contrasts import contrast_z
 from ebda.kernels.hashing import hash_columns
 from ebda.moments.classwise import ClassMoments
-from ebda.moments.variance import Variance
+from ebda.moments.variance import Variance, degrees_of_freedom
 from ebda.storage.fields import NOT_NEGATIVE, POSITIVE, Array
 from ebda.storage.objects import Schema, register
 from ebda.typing import FloatArray, IntArray
 
 # Runs of neighbours that stand for all features that have an order.
 _RUNS = 16
+# Standard deviation of standard errors, over their mean, that makes no difference.
+_ALIKE = 0.15
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +56,9 @@ class Contrasts:
     constant : ndarray of bool of shape (n_features,)
         Features with the same value in all samples, or with too few values for a
         contrast: they have no weight, and the prior is not fitted to them.
+    noise : ndarray of shape (n_contrasts, n_features), optional
+        Standard error over the one that the feature would have with all its values;
+        None where it is about the same for all features, as where none is missing.
     """
 
     z: FloatArray
@@ -61,6 +67,7 @@ class Contrasts:
     negative: FloatArray
     variance: FloatArray
     constant: npt.NDArray[np.bool_]
+    noise: FloatArray | None = None
 
     @cached_property
     def any_constant(self) -> bool:
@@ -81,6 +88,7 @@ class Contrasts:
 def _from_fields(fields: dict[str, Any]) -> Contrasts:
     """Contrasts from a file; the first files had other names and standard errors."""
     scale, factor = fields.pop("scale", None), fields.pop("unit", None)
+    fields.setdefault("noise", None)
     if scale is not None:
         with np.errstate(over="ignore", invalid="ignore"):
             factor = scale**2 / fields["variance"]
@@ -105,8 +113,9 @@ register(
             "negative": Array(("c", "k"), _WEIGHTS),
             "variance": Array(("p",), POSITIVE),
             "constant": Array(("p",), (), np.bool_),
+            "noise": Array(("c", "p"), POSITIVE),
         },
-        optional=frozenset({"variance_factor"}),
+        optional=frozenset({"variance_factor", "noise"}),
         former={
             "scale": Array(("c", "p"), NOT_NEGATIVE),
             "unit": Array(("c", "u"), NOT_NEGATIVE),
@@ -206,7 +215,39 @@ def class_contrasts(moments: ClassMoments, variance: Variance) -> Contrasts:
         z[:, perfect] /= at * sd
         if not pooled:
             factor[:, flat] = (root if root.shape[1] == 1 else root[:, flat]) ** 2
-    return Contrasts(z, factor, positive, negative, within, is_constant)
+    noise = None
+    if moments.observed is not None:
+        wider = _heavier_tails(z, moments, variance)
+        z, factor = z / wider, factor * wider**2
+        noise = wider * root / np.sqrt(error_factor(weights**2, counts[:, None]))
+        if _are_alike(noise[:, ~is_constant]):
+            noise = None
+    return Contrasts(z, factor, positive, negative, within, is_constant, noise)
+
+
+def _are_alike(noise: FloatArray) -> bool:
+    """Whether standard errors differ so little that a prior need not know of it."""
+    return bool((noise.std(axis=1) <= _ALIKE * noise.mean(axis=1)).all())
+
+
+def _heavier_tails(
+    z: FloatArray, moments: ClassMoments, variance: Variance
+) -> FloatArray:
+    """How much wider the standard error must be for few values.
+
+    z is a t with as many degrees of freedom as its variance has. Over this it has the
+    same p-value as the t of a feature without missing values.
+    """
+    own = np.asarray(variance.degrees_of_freedom)
+    complete = replace(moments, observed=None)
+    # What a prior of the variances adds is the same for all.
+    added = own - degrees_of_freedom(moments)
+    most = degrees_of_freedom(complete) + float(np.max(added, initial=0.0))
+    df, t = np.broadcast_to(own, z.shape), np.abs(z)
+    p = stdtr(df, -t)
+    same = -(ndtri(p) if np.isinf(most) else stdtrit(most, p))
+    usable = (p > 0) & (t > 1e-3) & np.isfinite(same) & (df < most)
+    return np.where(usable, np.maximum(t / np.where(usable, same, 1.0), 1.0), 1.0)
 
 
 def _unequal_factor(

@@ -31,7 +31,7 @@ from ebda.moments import ClassMoments, Contrasts
 from ebda.moments.contrasts import contrast_weights, error_factor
 from ebda.priors.base import refit
 from ebda.priors.posterior import Posterior, Prior, mean_slope
-from ebda.rule.effects import Effects
+from ebda.rule.effects import Effects, posterior_with_noise
 from ebda.rule.expected import Expectation
 from ebda.selection.gaps import FoldGaps, HeldOutGaps
 from ebda.typing import FloatArray, IntArray
@@ -172,9 +172,10 @@ class StackedPosterior:
     @cached_property
     def parts(self) -> list[Posterior]:
         """Those of each fold."""
-        rows = np.split(self.z, len(self.effects.covariances), axis=-2)
-        pairs = zip(self.effects.priors, rows, strict=True)
-        return [prior.posterior(own) for prior, own in pairs]
+        n = len(self.effects.covariances)
+        rows = np.split(self.z, n, axis=-2)
+        known = zip(self.effects.priors, rows, self.effects.noises, strict=True)
+        return [posterior_with_noise(prior, own, noise) for prior, own, noise in known]
 
     @property
     def mean(self) -> FloatArray:
@@ -229,14 +230,28 @@ class StackedEffects(Effects):
         """The prior of each fold."""
         parts = np.split(self.z, len(self.covariances))
         return [
-            part.prior(z, partial(self._refitted, z), rough=True)
-            for part, z in zip(self.covariances, parts, strict=True)
+            part.prior(z, partial(self._refitted, z, noise), rough=True)
+            for part, z, noise in zip(self.covariances, parts, self.noises, strict=True)
         ]
 
-    def _refitted(self, z: FloatArray) -> Prior:
+    @property
+    def noises(self) -> list[FloatArray | None]:
+        """Noise of the effects of each fold; None where it is 1."""
+        folds = self.covariances
+        if self.contrasts.noise is None:
+            return [None] * len(folds)
+        parts = np.split(self.contrasts.noise, len(folds))
+        pairs = zip(folds, parts, strict=True)
+        return [None if fold.orders_effects else noise for fold, noise in pairs]
+
+    def _refitted(self, z: FloatArray, noise: FloatArray | None) -> Prior:
         if self.contrasts.any_constant:
-            z = z[:, ~self.contrasts.constant]
-        return refit(self.estimator, z).prior_
+            varying = ~self.contrasts.constant
+            z = z[:, varying]
+            noise = None if noise is None else noise[:, varying]
+        if noise is None:
+            return refit(self.estimator, z).prior_
+        return refit(self.estimator, z * noise, noise).prior_
 
     def posterior_of(self, z: FloatArray) -> Posterior:
         return StackedPosterior(self, z)
@@ -319,16 +334,20 @@ class FoldStack:
         all_weights = whole.positive - whole.negative
         all_root = error_factor(all_weights**2, self.data.moments.n_values)
         repeat = (len(self.train), 1)
+        noise = None
         if self.gaps is None:
             z = moved @ self.data.rows
             z += weights @ self.means
         else:
             z, root = self.gaps.contrasts(weights, self.means)
+            if whole.noise is not None:
+                # As much larger than with all samples as the errors are.
+                noise = np.tile(whole.noise / np.sqrt(all_root), repeat)
+                noise *= np.sqrt(root)
         factor = np.tile(whole.variance_factor / all_root, repeat) * root
         z /= np.sqrt(factor)
-        return replace(
-            whole, z=z, variance_factor=factor, positive=positive, negative=negative
-        )
+        sides_of = {"positive": positive, "negative": negative}
+        return replace(whole, z=z, variance_factor=factor, noise=noise, **sides_of)
 
     @cached_property
     def folds(self) -> list[FoldSummary]:
@@ -358,6 +377,7 @@ class FoldStack:
                     variance_factor=factor,
                     positive=positive,
                     negative=negative,
+                    noise=None,
                 ),
                 RowResiduals(self.data.rows, self.data.gram, codes, weight, used),
                 self.data,
