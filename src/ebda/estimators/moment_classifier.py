@@ -207,6 +207,9 @@ class MomentClassifier(LinearClassifier):
         scale = np.sqrt(before / after) if after > 0 else 1.0
         model.coef_ *= scale
         model.intercept_ = scale * shift + odds
+        if model.midpoint_correction_ is not None:
+            model.midpoint_correction_ = scale * model.midpoint_correction_
+            model.midpoint_correction_[:, gone] = 0.0
         model.selected_ = any_nonzero(model.coef_)
         if model.expectation_ is not None:
             model.expectation_ = model.expectation_.without(gone)

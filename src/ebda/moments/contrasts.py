@@ -227,6 +227,8 @@ def class_contrasts(moments: ClassMoments, variance: Variance) -> Contrasts:
 
 def _are_alike(noise: FloatArray) -> bool:
     """Whether standard errors differ so little that a prior need not know of it."""
+    if not noise.shape[1]:
+        return True
     return bool((noise.std(axis=1) <= _ALIKE * noise.mean(axis=1)).all())
 
 
