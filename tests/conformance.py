@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 from scipy.sparse import issparse
 
-from ebda.data import Data, Labels, RowSamples, Samples
+from ebda.data import Data, Labels, NonFiniteError, RowSamples, Samples
 from ebda.moments.classwise import ClassMoments
+from ebda.rule.expected import Expectation, GapScores
 
 N_CLASSES = 3
 
@@ -36,29 +37,47 @@ class Rows:
     def features(self, chosen: np.ndarray) -> Rows:
         return replace(self, X=self.X[:, chosen])
 
+    @property
+    def known(self) -> np.ndarray:
+        """X with zero for missing values."""
+        return np.where(np.isnan(self.X), 0.0, self.X)
+
     def residuals(self, means: np.ndarray, scale: np.ndarray) -> np.ndarray:
-        return (self.X - means[self.codes]) / scale
+        """Of the values that are there; zero for the others."""
+        R = (self.X - means[self.codes]) / scale
+        return np.where(np.isnan(R), 0.0, R)
 
     def moments(self) -> ClassMoments:
-        X, shape = self.X, (N_CLASSES, self.X.shape[1])
-        counts, means, squares = np.zeros(N_CLASSES), np.zeros(shape), np.zeros(shape)
-        for k in np.unique(self.codes[self.weight > 0]):
-            w = np.where(self.codes == k, self.weight, 0.0)
-            counts[k] = w.sum()
-            means[k] = w @ X / counts[k]
-            squares[k] = w @ (X - means[k]) ** 2
-        return ClassMoments(counts, means, squares)
+        """One feature at a time, of the samples that have it."""
+        shape = N_CLASSES, self.X.shape[1]
+        observed, means, squares = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+        counts = np.bincount(self.codes, self.weight, N_CLASSES)
+        for k in range(N_CLASSES):
+            for j, x in enumerate(self.X.T):
+                own = (self.codes == k) & (self.weight > 0) & ~np.isnan(x)
+                if not own.any():
+                    continue
+                w, x = self.weight[own], x[own]
+                observed[k, j] = w.sum()
+                means[k, j] = w @ x / w.sum()
+                squares[k, j] = w @ (x - means[k, j]) ** 2
+        return ClassMoments(counts, means, squares, observed)
 
 
-def random_rows(rng: np.random.Generator) -> Rows:
+def random_rows(rng: np.random.Generator, missing: bool = False) -> Rows:
     """Whole numbers that no dtype changes: with zeros, constants, equal rows.
 
-    Often one of three classes is missing; there may be a single row or column.
+    Often one of three classes is missing; there may be a single row or column. Some
+    values may be missing, and at times all of a feature or of a sample.
     """
     n, p = (int(rng.choice([1, 2, rng.integers(3, most)])) for most in (30, 40))
     X = rng.integers(-9, 10, (n, p)).astype(float)
     X[rng.random((n, p)) < 0.4] = 0.0
     X[:, rng.random(p) < 0.1] = 7.0
+    if missing:
+        X[rng.random((n, p)) < rng.choice([0.01, 0.3, 0.9])] = np.nan
+        X[:, rng.random(p) < 0.1] = np.nan
+        X[rng.random(n) < 0.1] = np.nan
     codes = rng.choice(rng.permutation(N_CLASSES)[: rng.integers(1, N_CLASSES + 1)], n)
     twin = rng.integers(n, size=2)
     X[twin[0]], codes[twin[0]] = X[twin[1]], codes[twin[1]]
@@ -81,6 +100,7 @@ def close(got: Any, want: Any) -> None:
 def same_moments(got: ClassMoments, want: ClassMoments) -> None:
     for field in ("counts", "means", "centred_squares"):
         close(getattr(got, field), getattr(want, field))
+    close(np.broadcast_to(got.n_values, got.means.shape), want.n_values)
 
 
 def check_data(
@@ -107,10 +127,16 @@ def check_data(
         values = data.values.toarray() if issparse(data.values) else data.values
         np.testing.assert_array_equal(values, X)
     coef, intercept = rng.normal(size=(2, X.shape[1])), rng.normal(size=2)
-    close(np.asarray(data.scores(coef, intercept)), X @ coef.T + intercept)
+    missing = bool(np.isnan(X).any())
+    if not missing:
+        close(np.asarray(data.scores(coef, intercept)), X @ coef.T + intercept)
+    check_gaps(data, X, coef, intercept, rng)
     weight = None if rng.random() < 0.3 else rows.weight
     expected = replace(rows, weight=np.ones(len(X))) if weight is None else rows
-    labels = Labels(codes, N_CLASSES, weight)
+    labels = Labels(codes, N_CLASSES, weight, allow_missing=True)
+    if missing and data.values is None:
+        with pytest.raises(NonFiniteError, match="NaN"):
+            data.summarise(replace(labels, allow_missing=False), keep=False)
     with data.job_context():
         moments, nothing = data.summarise(labels, keep=False)
         again, samples = data.summarise(labels, keep=True)
@@ -129,10 +155,37 @@ def check_data(
         assert later is not None
         of_all = kept_rows(rows)
         np.testing.assert_array_equal(later.number, of_all.number + 1000)
-        close(later.scores(coef), of_all.X @ coef.T)
+        close(later.scores(coef), of_all.known @ coef.T)
     else:
         with pytest.raises(ValueError, match="partial_fit cannot keep the samples"):
             data.summarise(replace(labels, first=1000), keep=True)
+
+
+def check_gaps(
+    data: Data,
+    X: np.ndarray,
+    coef: np.ndarray,
+    intercept: np.ndarray,
+    rng: np.random.Generator,
+) -> None:
+    """Compare scores with those of imputed samples, each imputed by itself."""
+    p = X.shape[1]
+    middle, correction = rng.normal(size=(2, *coef.shape))
+    L, psi = rng.normal(size=(p, int(rng.integers(0, 4)))), rng.uniform(0.1, 1, p)
+    scale = rng.uniform(1, 2, p)
+    rule = GapScores(coef, intercept, middle, scale, correction, Expectation(L, psi))
+    sigma = scale[:, None] * (L @ L.T + np.diag(psi)) * scale
+    want = np.empty((len(X), len(coef)))
+    for i, x in enumerate(X):
+        gone = np.isnan(x)
+        slope = np.linalg.solve(sigma[np.ix_(~gone, ~gone)], sigma[np.ix_(~gone, gone)])
+        for c, w in enumerate(coef):
+            filled = x.copy()
+            filled[gone] = middle[c, gone] + (x - middle[c])[~gone] @ slope
+            want[i, c] = w @ filled + intercept[c] - correction[c, gone].sum()
+    np.testing.assert_allclose(
+        np.asarray(data.scores(coef, intercept, rule)), want, rtol=1e-8, atol=1e-8
+    )
 
 
 def check_parts(samples: Samples, rows: Rows, rng: np.random.Generator) -> None:
@@ -161,16 +214,19 @@ def check_sums(samples: Samples, rows: Rows, rng: np.random.Generator) -> None:
     root = np.sqrt(rows.weight)[:, None]
     fingerprint = samples.fingerprint(means, scale)
     close(fingerprint, (R * np.abs(R)).sum(axis=1))
+    values = np.where(np.isnan(rows.X), 99.0, rows.X)
     _, which = np.unique(
-        np.column_stack([rows.codes, rows.X]), axis=0, return_inverse=True
+        np.column_stack([rows.codes, values]), axis=0, return_inverse=True
     )
+    kept_nan = np.where(np.isnan(rows.X), np.nan, R)
+    close(samples.residual_rows(means, scale), kept_nan)
     # Equal samples have equal bits.
     assert len(np.unique(fingerprint)) <= which.max() + 1
     close(samples.gram(means, scale), (root * R) @ (root * R).T)
     combine = rng.normal(size=(n, 2))
     close(samples.loadings(means, scale, combine), R.T @ combine)
     coef = rng.normal(size=(2, p))
-    close(samples.scores(coef), rows.X @ coef.T)
+    close(samples.scores(coef), rows.known @ coef.T)
 
     third = np.sort(rng.integers(3, size=p))
     third[rng.random(p) < rng.choice([0.0, 0.3, 1.0])] = -1

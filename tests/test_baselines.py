@@ -412,7 +412,7 @@ def test_two_class_rules_refuse_more(rule: Any) -> None:
 @pytest.mark.parametrize("rule", ALL)
 def test_bad_input_is_named(rule: Any, sim: Any) -> None:
     broken = sim.data.copy()
-    broken[3, 5] = np.nan
+    broken[3, 5] = np.inf
     with pytest.raises(ValueError, match="column 5"):
         rule().fit(broken, sim.target)
     with pytest.raises(ValueError, match="one class only"):

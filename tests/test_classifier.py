@@ -25,7 +25,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from ebda import EBClassifier, theory
-from ebda.baselines import IndependenceRule
+from ebda.baselines import GreenshteinPark, IndependenceRule
 from ebda.covariance import COVARIANCES
 from ebda.datasets import load_khan, make_two_class
 from ebda.paper.methods import PaperRule
@@ -363,11 +363,11 @@ def test_a_batch_that_fails_changes_nothing() -> None:
         model.set_params(priors=None).partial_fit(X, y, classes=[1, 2])
     model.partial_fit(X, y, classes=[0, 1])
     broken = X.copy()
-    broken[0, 0] = np.nan
-    with pytest.raises(ValueError, match="NaN"):
+    broken[0, 0] = np.inf
+    with pytest.raises(ValueError, match="infinity"):
         model.partial_fit(broken, y)
     assert_same_model(EBClassifier().fit(X, y), model)
-    with pytest.raises(ValueError, match="NaN"):
+    with pytest.raises(ValueError, match="infinity"):
         model.fit(broken, y + 5)
     np.testing.assert_array_equal(model.classes_, [0, 1])
 
@@ -393,7 +393,7 @@ KEEPING = {
 
 def spoil(X: np.ndarray) -> np.ndarray:
     spoiled = X.copy()
-    spoiled[0, 0] = np.nan
+    spoiled[0, 0] = np.inf
     return spoiled
 
 
@@ -410,8 +410,8 @@ MISTAKES: dict[str, Any] = {
     "missing label": lambda X, y: (X, np.where(y == 0, None, "b"), {}),
     "label": lambda X, y: (X, y + np.linspace(0, 0.5, len(y)), {}),
     "length": lambda X, y: (X, y[1:], {}),
-    "NaN": lambda X, y: (spoil(X), y, {}),
-    "NaN beside names": lambda X, y: (named(spoil(X), "other"), y, {}),
+    "infinity": lambda X, y: (spoil(X), y, {}),
+    "infinity beside names": lambda X, y: (named(spoil(X), "other"), y, {}),
     "priors": lambda X, y: (X, y, {"priors": [0.2, 0.3, 0.5]}),
     "prior": lambda X, y: (X, y, {"prior": Failing()}),
 }
@@ -456,12 +456,12 @@ def test_a_fit_that_fails_changes_nothing(mistake: str, seen: str) -> None:
 def test_a_baseline_that_cannot_be_fitted_is_what_it_was() -> None:
     X, y = data()
     model = IndependenceRule()
-    with pytest.raises(ValueError, match="NaN"):
+    with pytest.raises(ValueError, match="infinity"):
         model.fit(spoil(X), y)
     assert vars(model) == IndependenceRule().get_params()
     before = vars(model.fit(X, y)).copy()
     for call in (model.fit, model.partial_fit):
-        with pytest.raises(ValueError, match="NaN"):
+        with pytest.raises(ValueError, match="infinity"):
             call(spoil(X), y)
         assert vars(model).keys() == before.keys()
         assert all(value is before[name] for name, value in vars(model).items())
@@ -654,23 +654,32 @@ def test_named_prior_gets_seed_and_jobs() -> None:
 # Bad input
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("value", [np.inf, -np.inf])
 @pytest.mark.parametrize("convert", [np.asarray, sparse.csr_matrix, sparse.csc_matrix])
-def test_non_finite_values_are_named(value: float, convert: Any) -> None:
+def test_infinity_is_named(value: float, convert: Any) -> None:
     X, y = data()
-    X[4, 7] = value
-    kind = "NaN" if np.isnan(value) else "infinity"
-    with pytest.raises(ValueError, match=rf"column 7 .*{kind} in row 4"):
+    X[4, 7], X[2, 7] = value, np.nan
+    with pytest.raises(ValueError, match=r"infinity in column 7 .*in row 4"):
         EBClassifier().fit(convert(X), y)
     good, _ = data()
     model = EBClassifier().fit(good, y)
-    with pytest.raises(ValueError, match=rf"column 7 .*{kind} in row 4"):
+    with pytest.raises(ValueError, match=r"infinity in column 7 .*in row 4"):
         model.predict(convert(X))
 
 
-def test_non_finite_values_are_named_by_feature() -> None:
+@pytest.mark.parametrize("convert", [np.asarray, sparse.csr_matrix, sparse.csc_matrix])
+def test_rules_without_missing_values_name_them(convert: Any) -> None:
     X, y = data()
-    X[4, [7, 9]] = np.nan
+    model = GreenshteinPark().fit(X, y)
+    X[4, 7] = np.nan
+    for call in (model.fit, model.score):
+        with pytest.raises(ValueError, match=r"column 7 .*NaN in row 4"):
+            call(convert(X), y)
+
+
+def test_infinities_are_named_by_feature() -> None:
+    X, y = data()
+    X[4, [7, 9]] = np.inf
     frame = pd.DataFrame(X, columns=[f"gene{j}" for j in range(X.shape[1])])
     with pytest.raises(ValueError, match=r"columns 7 \('gene7'\), 9 \('gene9'\)"):
         EBClassifier().fit(frame, y)
@@ -678,7 +687,7 @@ def test_non_finite_values_are_named_by_feature() -> None:
 
 def test_many_bad_columns_are_counted() -> None:
     X, y = data()
-    X[0] = np.nan
+    X[0] = np.inf
     with pytest.raises(ValueError, match="and 55 more"):
         EBClassifier().fit(X, y)
 

@@ -156,9 +156,13 @@ def test_missing_features_are_named_or_have_no_weight(
     found = pl.read_csv(out.encode())["probability_ill"]
     np.testing.assert_allclose(found, want, rtol=1e-12)
     table().with_columns(g1=pl.lit(None, pl.Float64)).write_csv(path)
-    status, _, err = run(capsys, "predict", "model", path)
-    assert status == 1
-    assert "30 of 360 values are missing: sample 's0', feature 'g1'" in err
+    status, out, err = run(capsys, "predict", "model", path)
+    assert status == 0
+    assert "30 missing values taken to be what the others of the sample make" in err
+    gone = X.copy()
+    gone[:, 1] = np.nan
+    found = pl.read_csv(out.encode())["probability_ill"]
+    np.testing.assert_allclose(found, model.predict_proba(gone)[:, 0], rtol=1e-12)
     table(names=[f"x{j}" for j in range(12)]).write_csv(path)
     status, _, err = run(capsys, "predict", "model", path)
     assert status == 1
@@ -172,9 +176,12 @@ def test_missing_values_of_a_sparse_matrix_have_no_weight(
     path, known = tmp_path / "new.npz", sparse.csr_array(X)
     known.data[5] = np.nan
     sparse.save_npz(path, known)
-    status, _, err = run(capsys, "predict", "model", path)
-    assert status == 1
-    assert "--missing zero-weight" in err
+    status, out, err = run(capsys, "predict", "model", path)
+    assert status == 0
+    assert "1 missing value taken to be what the others of the sample make" in err
+    found = pl.read_csv(out.encode())["probability_ill"]
+    want = record.model.predict_proba(known)[:, 0]
+    np.testing.assert_allclose(found, want, rtol=1e-12)
     status, out, err = run(capsys, "predict", "model", path, "--missing", "zero-weight")
     assert status == 0
     assert "1 missing value given no weight." in err

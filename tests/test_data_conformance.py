@@ -95,6 +95,7 @@ class Implementation:
     make: Callable[[np.ndarray, Path, Rng], Any]
     can_copy: bool = True
     share: float = 1.0
+    holds_nan: bool = True
 
 
 LAZY: dict[str, Any] = {"can_copy": False, "share": 0.4}
@@ -103,7 +104,7 @@ IMPLEMENTATIONS = {
     "ndarray": Implementation(lambda X, _, rng: np.ascontiguousarray(X)),
     "ndarray by columns": Implementation(lambda X, _, rng: np.asfortranarray(X)),
     "float32": Implementation(lambda X, _, rng: X.astype(np.float32)),
-    "int": Implementation(lambda X, _, rng: X.astype(int)),
+    "int": Implementation(lambda X, _, rng: X.astype(int), holds_nan=False),
     "CSR": Implementation(lambda X, _, rng: sparse.csr_array(X)),
     "CSC": Implementation(lambda X, _, rng: sparse.csc_array(X)),
     "CSR matrix": Implementation(lambda X, _, rng: sparse.csr_matrix(X)),
@@ -173,13 +174,25 @@ def any_sizes(rows: Rows, rng: Rng) -> Iterator[None]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_all_sums_are_those_of_numpy(name: str, tmp_path: Path) -> None:
-    made = IMPLEMENTATIONS[name]
+    check_sums_of(IMPLEMENTATIONS[name], tmp_path, missing=False)
 
-    @examples(made.share * DEFAULT_EXAMPLES)
+
+HOLD_NAN = [name for name in NAMES if IMPLEMENTATIONS[str(name.values[0])].holds_nan]
+
+
+@pytest.mark.parametrize("name", HOLD_NAN)
+def test_missing_values_count_nothing_in_any_sum(name: str, tmp_path: Path) -> None:
+    check_sums_of(IMPLEMENTATIONS[name], tmp_path, missing=True)
+
+
+def check_sums_of(made: Implementation, tmp_path: Path, missing: bool) -> None:
+    share = made.share * (0.3 if missing else 1.0)
+
+    @examples(share * DEFAULT_EXAMPLES)
     @given(seed=st.integers(0, 2**32 - 1))
     def check(seed: int) -> None:
         rng = np.random.default_rng(seed)
-        rows = random_rows(rng)
+        rows = random_rows(rng, missing)
         with (
             TemporaryDirectory(dir=tmp_path) as folder,
             dask.config.set(scheduler="synchronous"),

@@ -101,11 +101,18 @@ def test_an_arrow_table_is_taken_by_its_columns(rule: Any) -> None:
         model.predict(table().rename_columns([f"h{j}" for j in range(P)]))
 
 
-def test_a_null_of_an_arrow_table_is_found() -> None:
+def test_a_null_of_an_arrow_table_is_a_missing_value() -> None:
     gaps = [1, 0] * (N // 2)
     gaps[4] = None  # type: ignore[call-overload]
+    given = table(n=pa.array(gaps))
     with pytest.raises(ValueError, match=r"column 30 \('n'\) .*NaN in row 4"):
-        EBClassifier().fit(table(n=pa.array(gaps)), Y)
+        FAIR().fit(given, Y)
+    model = EBClassifier().fit(given, Y)
+    last = [float("nan") if gap is None else gap for gap in gaps]
+    want = EBClassifier().fit(np.column_stack([X, last]), Y)
+    np.testing.assert_array_equal(model.coef_, want.coef_)
+    assert model.moments_.observed is not None
+    assert model.moments_.observed[:, -1].sum() == N - 1
 
 
 def test_an_arrow_table_needs_other_names_and_numbers() -> None:

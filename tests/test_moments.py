@@ -345,7 +345,7 @@ def test_a_repeated_value_has_next_to_no_variance(value: float, weighted: bool) 
     assert (got.centred_squares >= 0).all()
 
 
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("bad", [np.inf, -np.inf])
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("n", [20, 2500], ids=["one tile", "two tiles"])
 def test_a_bad_value_spoils_its_own_cell_only(bad: float, layout: str, n: int) -> None:

@@ -758,8 +758,18 @@ def test_lists_and_polars_tables_will_do(two: Any) -> None:
     assert Outline(render(model, X=table, y=y)).text.count("60") > 0
     nameless = quick().fit(X.to_numpy(), y)
     assert render(nameless, X=X.to_numpy().tolist(), y=y.tolist())
-    with pytest.raises(ValueError, match="NaN"):
-        render(nameless, X=np.full((2, X.shape[1]), np.nan))
+    with pytest.raises(ValueError, match="infinity"):
+        render(nameless, X=np.full((2, X.shape[1]), np.inf))
+
+
+def test_missing_values_are_a_caution(two: Any) -> None:
+    _, X, y, _ = two
+    gaps = X.to_numpy(copy=True)
+    gaps[::3, 1] = np.nan
+    gaps[np.asarray(y) == y[0], 2] = np.nan
+    text = Outline(render(quick().fit(gaps, y), X=gaps, y=y)).text
+    assert "of the values were missing in the fit" in text
+    assert "1 feature without a value in some class has no weight" in text
 
 
 def test_sparse_data_and_constant_features() -> None:

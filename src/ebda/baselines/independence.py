@@ -37,6 +37,8 @@ class IndependenceRule(MomentClassifier):
     (1, 500)
     """
 
+    _allow_missing = True
+
     def __init__(self, variance: str = "pooled", priors: Any = None) -> None:
         self.variance = variance
         self.priors = priors

@@ -119,7 +119,7 @@ def run(options: argparse.Namespace) -> None:
 def _read(options: argparse.Namespace) -> Table:
     """The data in memory; or in blocks, if they are too large or the user says so."""
     if not (options.on_disk or is_large(options.data)):
-        return read(options.data, **shared.reading(options))
+        return read(options.data, **shared.reading(options), keep_missing=True)
     whole = {
         "--log": options.log,
         "--impute": options.impute,
@@ -171,9 +171,9 @@ def _read_test(options: argparse.Namespace, table: Table) -> Table | None:
     found = read(options.test, **same, features=names, keep_missing=True)
     if found.y is None:
         raise ValueError(f"{options.test}: the test samples need labels")
-    stand_in = None
+    every = np.arange(table.n_features)
+    stand_in = np.full(table.n_features, np.nan)
     if options.impute is not None:
-        every = np.arange(table.n_features)
         stand_in = medians(table.X, every, names, table.source)
     way_out = "the model is fitted to them; correct the test data, or --drop them"
     match = match_features(found, names, stand_in, way_out=way_out)

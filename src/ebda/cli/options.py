@@ -86,8 +86,8 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--impute",
         choices=IMPUTATIONS,
-        help="fill missing values with the median of the feature (default: they are "
-        "an error)",
+        help="fill missing values with the median of the feature (default: means and "
+        "variances are of the values that are there)",
     )
     parser.add_argument(
         "--log",
@@ -121,8 +121,9 @@ def add_model(parser: argparse.ArgumentParser) -> None:
         "--missing",
         choices=["error", "zero-weight"],
         default="error",
-        help="features or values that are missing: an error (default), or given no "
-        "weight, and what they add to the intercept is removed",
+        help="features that are missing: an error (default), or given no weight, and "
+        "what they add to the intercept is removed, like missing values then; else "
+        "missing values are what the others of the sample make expected",
     )
 
 

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ebda import __version__
 from ebda.cli.features import feature_words, features_record
 from ebda.estimators.classifier import EBClassifier
 from ebda.evaluation import Evaluation
 from ebda.inputs import Table
-from ebda.listing import counted, escaped
+from ebda.listing import counted, escaped, quoted
 from ebda.selection.weights import Selection
 
 
@@ -93,6 +95,8 @@ def record(
         "test": evaluation_record(fitted.tested),
         "n_factors": model.n_factors_,
         "selection": selection_record(model.selection_),
+        "missing_values": n_missing(model),
+        "features_without_values": without_values(model),
         **features_record(model, options.top, options.log),
         "seconds": fitted.seconds,
         "files": written,
@@ -114,6 +118,11 @@ def words(fitted: Fitted, written: dict[str, Path], options: argparse.Namespace)
     if fitted.evaluation is None:
         parts.append(
             "The error is not known: there was no cross-validation and no --test."
+        )
+    if gone := without_values(model):
+        parts.append(
+            f"{counted(len(gone), 'feature')} without a value in some class "
+            f"{'has' if len(gone) == 1 else 'have'} no weight: {quoted(gone, 5)}."
         )
     factors = counted(model.n_factors_, "common factor")
     parts += [
@@ -162,6 +171,21 @@ def confusion_words(evaluation: Evaluation) -> str:
         )
         lines.append(f"  {label:<{first}}" + "".join(cells))
     return "\n".join(lines)
+
+
+def n_missing(model: EBClassifier) -> int:
+    """Values that were missing in the fit."""
+    moments = model.moments_
+    if moments.observed is None:
+        return 0
+    return round(float((moments.counts[:, None] - moments.observed).sum()))
+
+
+def without_values(model: EBClassifier) -> list[str]:
+    """Features without a value in some class, which have no weight."""
+    names = getattr(model, "feature_names_in_", None)
+    gone = np.flatnonzero(model.moments_.without_values).tolist()
+    return [str(j + 1 if names is None else names[j]) for j in gone]
 
 
 def selection_record(selection: Selection) -> list[dict[str, Any]]:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
+from sklearn.utils import get_tags
 
 from ebda.cli import options as shared
 from ebda.cli.outcome import facts
@@ -45,7 +46,9 @@ def run(options: argparse.Namespace) -> None:
     record = modelfile.load_record(options.model)
     table, match = read_for(record.model, facts(record.data, options.model), options)
     with by_name():
-        predicted, probabilities = classify(record.model, table.X)
+        predicted, probabilities = classify(
+            record.model, table.X, options.missing == "zero-weight"
+        )
     classes = [str(label) for label in record.model.classes_.tolist()]
     if options.out is not None or not options.json:
         columns = {"sample": table.sample_names.tolist(), "predicted": predicted}
@@ -77,7 +80,7 @@ def run(options: argparse.Namespace) -> None:
         counts = Counter(str(label) for label in predicted.tolist())
         words = ", ".join(f"{escaped(label)} {counts[label]}" for label in classes)
         say(f"{counted(table.n_samples, 'sample')}: {words}", sys.stderr)
-        for line in remarks(table, match):
+        for line in remarks(table, match, options.missing):
             say(line, sys.stderr)
         if options.out is not None:
             say(f"Written: {options.out}", sys.stderr)
@@ -114,8 +117,10 @@ def read_for(
                 f"{table.source}: the model has no names of features, and takes "
                 f"{model.n_features_in_} by order; there are {len(names)}"
             )
-    stand_in = None
-    if options.missing == "zero-weight":
+    stand_in, zero_weight = None, options.missing == "zero-weight"
+    if get_tags(model).input_tags.allow_nan:
+        stand_in = np.full(len(names), np.nan)
+    if zero_weight:
         if not hasattr(model, "without"):
             raise ValueError(
                 f"a {type(model).__name__} cannot do without features, so that "
@@ -124,7 +129,7 @@ def read_for(
         stand_in = np.full(len(names), np.nan)
     way_out = "give them, or go on without their weight: --missing zero-weight"
     match = match_features(
-        table, names.tolist(), stand_in, absent=stand_in is not None, way_out=way_out
+        table, names.tolist(), stand_in, absent=zero_weight, way_out=way_out
     )
     X = match.X
     if match.n_filled and sparse.issparse(X):  # values that are NaN, and not zero
@@ -132,9 +137,15 @@ def read_for(
     return replace(table, X=X, feature_names=names.astype(np.str_)), match
 
 
-def classify(model: Any, X: Any) -> tuple[npt.NDArray[Any], FloatArray]:
-    """Labels and probabilities, for each sample without what it lacks (NaN)."""
-    missing = np.isnan(X) if isinstance(X, np.ndarray) else np.zeros((1, 0), bool)
+def classify(
+    model: Any, X: Any, zero_weight: bool
+) -> tuple[npt.NDArray[Any], FloatArray]:
+    """Labels and probabilities.
+
+    With `zero_weight` those of each sample are of the rule without what it lacks (NaN).
+    """
+    dense = isinstance(X, np.ndarray)
+    missing = np.isnan(X) if zero_weight and dense else np.zeros((1, 0), bool)
     if not missing.any():
         return model.predict(X), model.predict_proba(X)
     patterns, group = np.unique(
@@ -165,7 +176,7 @@ def completed(model: Any, X: Any) -> tuple[Any, Any]:
     return model.without(absent), np.where(np.isnan(X), middle, X)
 
 
-def remarks(table: Table, match: Match) -> list[str]:
+def remarks(table: Table, match: Match, missing: str) -> list[str]:
     """What was done to the data before they were classified."""
     lines = []
     if table.transformation != "none":
@@ -180,5 +191,8 @@ def remarks(table: Table, match: Match) -> list[str]:
             f"no weight: {quoted(match.missing, 5)}."
         )
     if match.n_filled:
-        lines.append(f"{counted(match.n_filled, 'missing value')} given no weight.")
+        done = "given no weight"
+        if missing != "zero-weight":
+            done = "taken to be what the others of the sample make expected"
+        lines.append(f"{counted(match.n_filled, 'missing value')} {done}.")
     return lines

@@ -62,8 +62,10 @@ def run(options: argparse.Namespace) -> None:
     if table.y is not None:
         y = align(table.y, record.model.classes_, table.sample_names, table.source)
         table = replace(table, y=y)
-    model, X = completed(record.model, table.X)
-    table = replace(table, X=X)
+    model = record.model
+    if options.missing == "zero-weight":
+        model, X = completed(model, table.X)
+        table = replace(table, X=X)
     with by_name():
         shown = honest(model, record.evaluation, data, table, options.test)
         page.write_report(
@@ -77,7 +79,7 @@ def run(options: argparse.Namespace) -> None:
             command=data.get("command"),
         )
     if not options.quiet:
-        for line in [*remarks(table, match), *shown.remarks]:
+        for line in [*remarks(table, match, options.missing), *shown.remarks]:
             say(line, sys.stderr)
         say(f"Written: {out}")
 

@@ -69,6 +69,16 @@ class Covariance(Protocol):
     def n_factors(self) -> int:
         """Number of common factors in R."""
 
+    @property
+    def orders_effects(self) -> bool:
+        """Whether its prior looks at the order of the values, which have unit noise."""
+        return False
+
+    @property
+    def low_rank(self) -> tuple[FloatArray, FloatArray] | None:
+        """L, of shape (n_features, k), and psi, if R is ``L L' + diag(psi)``."""
+        return None
+
     def decorrelate(self, z: FloatArray) -> Decorrelated:
         """Values with independent noise, from contrasts with correlation R."""
 

@@ -38,6 +38,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ebda.cached import cached_property
 from ebda.covariance import low_rank
 from ebda.covariance.base import Covariance, CovarianceEstimator, Decorrelated
 from ebda.covariance.diagonal import Diagonal
@@ -61,19 +62,35 @@ class Factors(Covariance):
         L, in units of the standard deviations.
     specific : ndarray of shape (n_features,)
         Psi: what the factors leave of the unit variance of each feature.
+    overlap : float
+        Correlations of the contrasts over those of the values: less than 1 where values
+        are missing (:mod:`ebda.covariance.summary`).
     """
 
     loadings: FloatArray
     specific: FloatArray
+    overlap: float = 1.0
     is_diagonal = False
 
     @property
     def n_factors(self) -> int:
         return int(self.loadings.shape[1])
 
+    @property
+    def low_rank(self) -> tuple[FloatArray, FloatArray]:
+        return self.loadings, self.specific
+
+    @cached_property
+    def of_contrasts(self) -> tuple[FloatArray, FloatArray]:
+        """Loadings and specific variances of the noise of the contrasts."""
+        if self.overlap == 1:
+            return self.loadings, self.specific
+        loadings = np.sqrt(self.overlap) * self.loadings
+        return loadings, _specific(loadings)
+
     @no_fork()
     def decorrelate(self, z: FloatArray) -> Decorrelated:
-        L, psi, k = self.loadings, self.specific, self.n_factors
+        (L, psi), k = self.of_contrasts, self.n_factors
         weighted = L / psi[:, None]
         inner = np.linalg.inv(L.T @ weighted)
         g = (z @ weighted) @ inner
@@ -88,8 +105,9 @@ class Factors(Covariance):
     @no_fork()
     def restore(self, e: FloatArray, values: Decorrelated) -> FloatArray:
         assert values.common is not None
-        eta: FloatArray = values.common @ self.loadings.T
-        eta += e * np.sqrt(self.specific)
+        loadings, specific = self.of_contrasts
+        eta: FloatArray = values.common @ loadings.T
+        eta += e * np.sqrt(specific)
         return eta
 
     def solve(self, rows: FloatArray) -> FloatArray:
@@ -122,7 +140,15 @@ def spike_strength(
     return strength, np.maximum(cosine2, 0.0)
 
 
-def common_factors(residuals: Residuals, spectrum: Spectrum, p: int) -> Factors | None:
+def _specific(loadings: FloatArray) -> FloatArray:
+    """What the factors leave of the unit variance of each feature, or the least."""
+    specific: FloatArray = 1 - np.einsum("jk,jk->j", loadings, loadings)
+    return np.maximum(specific, _LEAST_SPECIFIC, out=specific)
+
+
+def common_factors(
+    residuals: Residuals, spectrum: Spectrum, p: int, overlap: float = 1.0
+) -> Factors | None:
     """The factors of the residuals, or None if there are none.
 
     Parameters
@@ -133,6 +159,8 @@ def common_factors(residuals: Residuals, spectrum: Spectrum, p: int) -> Factors 
         Their eigenvalues.
     p : int
         Number of features that are not constant.
+    overlap : float
+        How much smaller correlations come out for missing values.
     """
     df = spectrum.df
     n_factors = np.count_nonzero(spectrum.eigenvalue > largest_by_chance(df, p))
@@ -143,16 +171,26 @@ def common_factors(residuals: Residuals, spectrum: Spectrum, p: int) -> Factors 
     size = np.sqrt(strength * cosine2 / (eigenvalue * df))
     combine = spectrum.vectors[:, :n_factors] * size
     loadings = residuals.expand(combine.T).T
-    specific = 1 - np.einsum("jk,jk->j", loadings, loadings)
-    return Factors(loadings, np.maximum(specific, _LEAST_SPECIFIC))
+    if overlap < 1:
+        loadings /= np.sqrt(overlap)
+        # No feature can be explained beyond its variance.
+        most = np.sqrt(1 - _LEAST_SPECIFIC)
+        length = np.linalg.norm(loadings, axis=1, keepdims=True)
+        loadings *= most / np.maximum(length, most)
+    return Factors(loadings, _specific(loadings), overlap)
+
+
+def factors_of(data: Summary) -> Factors | None:
+    """Common factors of the data; None where there are none."""
+    spectrum = data.spectrum
+    if spectrum is None:
+        return None
+    return common_factors(data.residuals, spectrum, data.n_varying, data.overlap)
 
 
 def factor(data: Summary) -> Covariance:
     """Common factors, or the diagonal where there are none."""
-    spectrum = data.spectrum
-    if spectrum is None:
-        return Diagonal()
-    return common_factors(data.residuals, spectrum, data.n_varying) or Diagonal()
+    return factors_of(data) or Diagonal()
 
 
 FACTOR = CovarianceEstimator(

@@ -49,12 +49,17 @@ class Autoregression(Covariance):
         Correlation of neighbours.
     constant : ndarray of bool of shape (n_features,)
         Features to skip.
+    overlap : float
+        Correlations of the contrasts over those of the values: less than 1 where values
+        are missing (:mod:`ebda.covariance.summary`).
     """
 
     rho: float
     constant: npt.NDArray[np.bool_]
+    overlap: float = 1.0
     is_diagonal = False
     n_factors = 0
+    orders_effects = True
 
     def decorrelate(self, z: FloatArray) -> Decorrelated:
         return Decorrelated(z)
@@ -65,7 +70,8 @@ class Autoregression(Covariance):
     def prior(
         self, z: FloatArray, fit: Callable[[], Prior], rough: bool = False
     ) -> Prior:
-        return fit_chain(z, self.rho, fit(), self.constant, rough)
+        rho = self.overlap * self.rho
+        return fit_chain(z, rho, fit(), self.constant, rough)
 
     def solve(self, rows: FloatArray) -> FloatArray:
         return self._apply(transposed, self._apply(whiten, rows))
@@ -121,12 +127,13 @@ def neighbours(data: Summary) -> Covariance:
     assert data.samples is not None
     contrasts = data.contrasts
     rho = neighbour_correlation(
-        data.samples, data.moments.means, contrasts.variance, contrasts.constant
+        data.samples, data.moments.means, data.scale**2, contrasts.constant
     )
     chance = _SIGNIFICANT / np.sqrt(max(data.n_varying, 1))
     if rho < max(_LEAST_NEIGHBOUR_CORRELATION, chance):
         return Diagonal()
-    return Autoregression(rho, contrasts.constant)
+    rho = min(rho / data.overlap, _LARGEST)
+    return Autoregression(rho, contrasts.constant, data.overlap)
 
 
 NEIGHBOURS = CovarianceEstimator(

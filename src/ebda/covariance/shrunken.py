@@ -60,19 +60,23 @@ class Shrunken(Covariance):
         Its eigenvalues.
     amount : float
         a, above 0 and at most 1.
+    contrast_amount : float, optional
+        That of the noise of the contrasts, if it is another one: the more the fewer
+        samples have the values of two features (:mod:`ebda.covariance.summary`).
     """
 
     residuals: Residuals
     spectrum: Spectrum
     amount: float
+    contrast_amount: float | None = None
     is_diagonal = False
     n_factors = 0
 
     def decorrelate(self, z: FloatArray) -> Decorrelated:
-        return Decorrelated(self.power(-0.5, z))
+        return Decorrelated(self.power(-0.5, z, self.contrast_amount))
 
     def restore(self, e: FloatArray, values: Decorrelated) -> FloatArray:
-        return self.power(0.5, e)
+        return self.power(0.5, e, self.contrast_amount)
 
     def solve(self, rows: FloatArray) -> FloatArray:
         return self.power(-1.0, rows)
@@ -81,14 +85,16 @@ class Shrunken(Covariance):
         self, e: FloatArray, values: Decorrelated, unit: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
         # R^-1 R^1/2 in one step, where the units are those of whole rows.
-        if unit.shape[1] == 1:
+        if unit.shape[1] == 1 and self.contrast_amount is None:
             rows = e * unit
             return self.power(-0.5, rows), inner_products(rows, rows)
         rows = self.restore(e, values) * unit
         solved = self.solve(rows)
         return solved, inner_products(rows, solved)
 
-    def power(self, exponent: float, rows: FloatArray) -> FloatArray:
+    def power(
+        self, exponent: float, rows: FloatArray, amount: float | None = None
+    ) -> FloatArray:
         """``R^exponent`` times each row.
 
         Parameters
@@ -97,8 +103,10 @@ class Shrunken(Covariance):
             -1 is the inverse, -1/2 its symmetric root.
         rows : ndarray of shape (n_rows, n_features)
             What is multiplied; not changed.
+        amount : float, optional
+            Another amount than that of R.
         """
-        a, spectrum = self.amount, self.spectrum
+        a, spectrum = self.amount if amount is None else amount, self.spectrum
         outside = a**exponent
         within = ((1 - a) * spectrum.eigenvalue + a) ** exponent
         size = (within - outside) / (spectrum.df * spectrum.eigenvalue)
@@ -130,7 +138,7 @@ def ledoit_wolf(spectrum: Spectrum, weight: FloatArray, p: int) -> float:
     return float(np.clip(chance / distance, _LEAST, 1.0))
 
 
-def excess(spectrum: Spectrum, squares: float) -> float:
+def excess(spectrum: Spectrum, squares: float, share: float = 1.0) -> float:
     """Squared correlations beyond those of chance, in its standard deviations.
 
     Parameters
@@ -139,9 +147,11 @@ def excess(spectrum: Spectrum, squares: float) -> float:
         Eigenvalues of the sample correlation.
     squares : float
         Sum of the squared variances of the features.
+    share : float
+        Share of the values that are there.
     """
     value, df = spectrum.eigenvalue, spectrum.df
-    own = squares * (1 + 2 / df)  # expectation of the squared diagonal
+    own = squares * (1 + 2 / (df * share))  # expectation of the squared diagonal
     pairs = float(value @ value) - own
     by_chance = (float(value.sum()) ** 2 - own) / df
     return (pairs - by_chance) * df / (2 * squares)
@@ -152,10 +162,14 @@ def shrunken(data: Summary) -> Covariance:
     spectrum = data.spectrum
     if spectrum is None:
         return Diagonal()
-    if excess(spectrum, data.sum_of_squared_variances) <= _SIGNIFICANT:
+    share = 1 / float(np.mean(1 / data.share))
+    if excess(spectrum, data.sum_of_squared_variances, share) <= _SIGNIFICANT:
         return Diagonal()
     amount = ledoit_wolf(spectrum, data.residuals.weight, data.n_varying)
-    return Shrunken(data.residuals, spectrum, amount)
+    if data.overlap == 1:
+        return Shrunken(data.residuals, spectrum, amount)
+    whole = max(1 - (1 - amount) / data.overlap, data.overlap * amount)
+    return Shrunken(data.residuals, spectrum, whole, amount)
 
 
 SHRUNKEN = CovarianceEstimator(

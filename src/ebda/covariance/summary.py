@@ -4,6 +4,16 @@ With n samples and p features, n far below p, everything that the residuals tell
 the correlation lies in the span of their n rows. So the estimates are made in n
 dimensions, from the n x n Gram matrix, which is computed once and shared; vectors over
 the features are only projected on the rows and made of them.
+
+Where values are missing, their residuals are zero. Those of feature j are then divided
+by the root of the share of its values that are there, so that its variance is 1. The
+correlation of two features is too small by
+
+    overlap = share with both values / sqrt(share of one * share of the other),
+
+which is the share itself where values are missing at random, and 1 where they are
+missing together. Its mean over all pairs puts the estimates right. The noise of the
+contrasts has the smaller correlation: means of different samples have less in common.
 """
 
 from __future__ import annotations
@@ -12,17 +22,22 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+import numpy.typing as npt
 from scipy.linalg import eigh
 
 from ebda.cached import cached_property
 from ebda.data import Samples
+from ebda.kernels.residuals import fill_missing
 from ebda.kernels.threads import no_fork, one_blas_thread
-from ebda.moments import ClassMoments, Contrasts
+from ebda.moments import ClassMoments, Contrasts, choose_features
+from ebda.moments.variance import degrees_of_freedom
 from ebda.sizes import sizes
 from ebda.typing import FloatArray, IntArray
 
 # Eigenvalues this small, relative to the largest, are rounding.
 _NEGLIGIBLE = 1e-10
+# Correlations are never magnified by more than the inverse of this.
+_LEAST_OVERLAP = 0.1
 
 
 class Residuals(Protocol):
@@ -166,6 +181,36 @@ def centred(rows: FloatArray, codes: IntArray, root: FloatArray) -> FloatArray:
     return out
 
 
+def mean_overlap(
+    present: npt.NDArray[np.bool_], weight: FloatArray, varying: npt.NDArray[np.bool_]
+) -> float:
+    """Mean over all pairs of features of ``share_jl / sqrt(share_j share_l)``.
+
+    Parameters
+    ----------
+    present : ndarray of bool of shape (n_samples, n_features)
+        Which values are there.
+    weight : ndarray of shape (n_samples,)
+        Frequency weights.
+    varying : ndarray of bool of shape (n_features,)
+        Features that count.
+
+    >>> there = np.array([[True, True], [True, True], [False, False], [False, False]])
+    >>> mean_overlap(there, np.ones(4), np.ones(2, bool))
+    1.0
+    """
+    there = present.astype(np.float64)
+    share = weight @ there / weight.sum()
+    used = varying & (share > 0)
+    p = np.count_nonzero(used)
+    if p < 2:
+        return 1.0
+    unit = np.where(used, 1 / np.sqrt(np.where(used, share, 1.0)), 0.0)
+    # All pairs at once, less those of a feature with itself, for which it is 1.
+    pairs = weight @ (there @ unit) ** 2 / weight.sum() - p
+    return float(np.clip(pairs / (p * (p - 1)), _LEAST_OVERLAP, 1.0))
+
+
 @dataclass(frozen=True, eq=False)
 class Spectrum:
     """Eigenvalues of the sample correlation ``C = R'R / df``, and of the Gram matrix.
@@ -240,17 +285,78 @@ class Summary:
         moments, varying = self.moments, ~self.contrasts.constant
         df = float(moments.counts.sum()) - len(moments.counts)
         within = moments.centred_squares.sum(axis=0)[varying]
+        if moments.observed is not None:
+            own = self.share[varying] * df
+            ratio = within / (own * self.contrasts.variance[varying])
+            return float((ratio * own / (own + 2)) @ ratio)
         ratio = within / (df * self.contrasts.variance[varying])
         return float(ratio @ ratio) * df / (df + 2)
 
     @cached_property
-    def rows(self) -> FloatArray:
-        """Residuals of the samples about the class means, times root weights."""
+    def share(self) -> FloatArray:
+        """Degrees of freedom of each feature over those that it has with all values.
+
+        Of shape (n_features,) where values are missing, else (1,); 1 where constant.
+        """
+        if self.moments.observed is None:
+            return np.ones(1)
+        counts = self.moments.counts
+        most = float(counts.sum() - np.count_nonzero(counts))
+        share = np.asarray(degrees_of_freedom(self.moments)) / most
+        share[(share <= 0) | self.contrasts.constant] = 1.0
+        return share
+
+    @cached_property
+    def scale(self) -> FloatArray:
+        """What residuals are divided by: standard deviations times roots of shares."""
+        scale: FloatArray = np.sqrt(self.contrasts.variance)
+        if self.moments.observed is not None:
+            scale = scale * np.sqrt(self.share)
+            scale[self.contrasts.constant] = np.inf
+        return scale
+
+    @cached_property
+    def _rows_and_present(self) -> tuple[FloatArray, npt.NDArray[np.bool_] | None]:
         assert self.samples is not None
-        scale = np.sqrt(self.contrasts.variance)
-        rows = self.samples.residual_rows(self.moments.means, scale)
+        rows = self.samples.residual_rows(self.moments.means, self.scale)
         rows *= np.sqrt(self.samples.weight)[:, None]
-        return rows
+        if self.moments.observed is None:
+            return rows, None
+        present = ~np.isnan(rows)
+        fill_missing(rows)
+        return rows, present
+
+    @property
+    def present(self) -> npt.NDArray[np.bool_] | None:
+        """Which values of the samples are there; None if none is missing."""
+        return self._rows_and_present[1]
+
+    @property
+    def rows(self) -> FloatArray:
+        """Residuals of the samples about the class means, times root weights.
+
+        Zero where a value is missing.
+        """
+        return self._rows_and_present[0]
+
+    @cached_property
+    def overlap(self) -> float:
+        """How much smaller correlations come out for missing values; 1 without any."""
+        if self.moments.observed is None:
+            return 1.0
+        assert self.samples is not None
+        moments, weight = self.moments, self.samples.weight
+        varying = ~self.contrasts.constant
+        most = max(sizes.residual_elements // max(len(weight), 1), 1)
+        if self.p <= most:
+            assert self.present is not None
+            return mean_overlap(self.present, weight, varying)
+        # Some of the features tell the mean over all pairs well enough.
+        some = choose_features(moments, most)
+        rows = self.samples.features(some).residual_rows(
+            moments.means[:, some], self.scale[some]
+        )
+        return mean_overlap(~np.isnan(rows), weight, varying[some])
 
     @cached_property
     @no_fork()
@@ -270,8 +376,7 @@ class Summary:
             return RowResiduals(
                 self.rows, self.gram, samples.codes, samples.weight, every
             )
-        scale = np.sqrt(self.contrasts.variance)
-        return SampleResiduals(samples, self.moments.means, scale)
+        return SampleResiduals(samples, self.moments.means, self.scale)
 
     @cached_property
     def spectrum(self) -> Spectrum | None:

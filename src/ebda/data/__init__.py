@@ -8,13 +8,14 @@ one for arrays.
 from ebda.data.finite import NonFiniteError
 from ebda.data.memory import InMemory
 from ebda.data.opening import OPENERS, Opener, as_data
-from ebda.data.protocols import Data, Labels, Samples
+from ebda.data.protocols import Data, GapRule, Labels, Samples
 from ebda.data.samples import RowSamples
 from ebda.kernels.residuals import NeighbourSums
 
 __all__ = [
     "OPENERS",
     "Data",
+    "GapRule",
     "InMemory",
     "Labels",
     "NeighbourSums",

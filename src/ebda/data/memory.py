@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ebda.data.matrix import Matrix
-from ebda.data.protocols import Labels, Samples
+from ebda.data.protocols import GapRule, Labels, Samples
 from ebda.data.samples import RowSamples
-from ebda.kernels.scores import scores
+from ebda.kernels.scores import gap_sums, incomplete, scores
 from ebda.moments.classwise import ClassMoments
 from ebda.typing import FloatArray
 
@@ -37,10 +37,17 @@ class InMemory(Matrix):
         if not keep:
             return moments, None
         samples = RowSamples.of(self.X, labels.codes, labels.weight, labels.first)
-        return moments, samples.kept()
+        return moments, samples.as_in(moments).kept()
 
-    def scores(self, coef: FloatArray, intercept: FloatArray) -> FloatArray:
-        return scores(self.X, coef, intercept)
+    def scores(
+        self, coef: FloatArray, intercept: FloatArray, rule: GapRule | None = None
+    ) -> FloatArray:
+        out = scores(self.X, coef, intercept)
+        # A product keeps NaN.
+        rows = incomplete(out)
+        if rule is not None and len(rows):
+            out[rows] = rule.finish(gap_sums(self.X[rows], rule.values, rule.gaps))
+        return out
 
     def job_context(self) -> AbstractContextManager[Any]:
         return nullcontext()

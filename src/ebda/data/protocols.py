@@ -7,6 +7,7 @@ protocols, and ``tests/conformance.py`` proves it for each of them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, Self
@@ -14,6 +15,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 import numpy.typing as npt
 
+from ebda.data.finite import refuse_in_block
 from ebda.kernels.residuals import NeighbourSums
 from ebda.moments.classwise import ClassMoments, class_moments
 from ebda.typing import FloatArray, IntArray
@@ -23,7 +25,8 @@ class Samples(Protocol):
     """Samples that are kept, and the sums over them that later steps need.
 
     No sum makes a copy of full size, and none depends on how the features are cut into
-    blocks. The residuals of a sample are ``(x - means[code]) / scale``.
+    blocks. The residuals of a sample are ``(x - means[code]) / scale``, and zero where
+    a value is missing.
     """
 
     @property
@@ -111,7 +114,7 @@ class Samples(Protocol):
         """
 
     def residual_rows(self, means: FloatArray, scale: FloatArray) -> FloatArray:
-        """R itself, in memory: for data of which there is not much."""
+        """R itself, in memory, NaN where a value is missing: for data that are few."""
 
     def neighbour_sums(
         self, means: FloatArray, scale: FloatArray, third: IntArray
@@ -147,7 +150,7 @@ class Samples(Protocol):
         """
 
     def scores(self, coef: FloatArray) -> FloatArray:
-        """``X @ coef.T``, one row per sample."""
+        """``X @ coef.T``, one row per sample, with zero for missing values."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,12 +167,15 @@ class Labels:
         Frequency weights.
     first : int
         Position of the first sample in the stream of all samples.
+    allow_missing : bool
+        Whether a value that is NaN is missing, and no error.
     """
 
     codes: IntArray
     n_classes: int
     weight: FloatArray | None = None
     first: int = 0
+    allow_missing: bool = False
 
     def part(self, rows: slice) -> Labels:
         """Those of a run of samples."""
@@ -181,6 +187,38 @@ class Labels:
     def moments_of(self, X: Any) -> ClassMoments:
         """Class moments of these samples, or of some of their features."""
         return class_moments(X, self.codes, self.n_classes, self.weight)
+
+    def checked_moments_of(self, block: Any, top: int, left: int) -> ClassMoments:
+        """The same for a block that is read once: what must not be in it is an error.
+
+        Parameters
+        ----------
+        block : ndarray or sparse matrix
+            Values of these samples.
+        top, left : int
+            First row and column of the block.
+        """
+        moments = self.moments_of(block)
+        refused = moments.observed is not None and not self.allow_missing
+        if refused or not np.isfinite(moments.means).all():
+            refuse_in_block(block, top, left, self.allow_missing)
+        return moments
+
+
+class GapRule(Protocol):
+    """How samples with missing values are scored, from sums over their features."""
+
+    @property
+    def values(self) -> FloatArray:
+        """What the values that are there are multiplied with."""
+
+    @property
+    def gaps(self) -> FloatArray:
+        """What is added up over the features that are missing."""
+
+    @property
+    def finish(self) -> Callable[[FloatArray], FloatArray]:
+        """From :func:`ebda.kernels.scores.gap_sums` over all features to scores."""
 
 
 class Data(Protocol):
@@ -219,8 +257,20 @@ class Data(Protocol):
             :func:`~ebda.data.samples.choose`.
         """
 
-    def scores(self, coef: FloatArray, intercept: FloatArray) -> Any:
-        """``X @ coef.T + intercept``: an ndarray, or a lazy array of Dask."""
+    def scores(
+        self, coef: FloatArray, intercept: FloatArray, rule: GapRule | None = None
+    ) -> Any:
+        """``X @ coef.T + intercept``: an ndarray, or a lazy array of Dask.
+
+        Parameters
+        ----------
+        coef : ndarray of shape (n_contrasts, n_features)
+            Coefficients.
+        intercept : ndarray of shape (n_contrasts,)
+            Intercepts.
+        rule : GapRule, optional
+            For samples with missing values, which are refused without it.
+        """
 
     def job_context(self) -> AbstractContextManager[Any]:
         """Inside this block, jobs (:mod:`ebda.jobs`) run where the data are."""

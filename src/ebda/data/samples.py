@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any, Self
 
@@ -23,6 +23,7 @@ from ebda.data.pages import is_mapped, release
 from ebda.kernels.hashing import Hashes, column_keys, hash_integers, hash_rows
 from ebda.kernels.residuals import (
     NeighbourSums,
+    fill_missing,
     neighbour_sums,
     signed_squares,
     standardise,
@@ -102,12 +103,15 @@ class ChosenRows(ABC):
         Their frequency weights.
     number : ndarray of int of shape (n_samples,)
         Their positions in the stream of all samples.
+    has_missing : bool
+        Whether any values may be NaN, which then count nothing in the sums.
     """
 
     rows: IntArray
     codes: IntArray
     weight: FloatArray
     number: IntArray
+    has_missing: bool = field(default=False, kw_only=True)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -123,6 +127,10 @@ class ChosenRows(ABC):
 
     def moments(self, n_classes: int) -> ClassMoments:
         return self.moments_by(np.zeros(len(self), dtype=np.intp), 1, n_classes)[0]
+
+    def as_in(self, moments: ClassMoments) -> Self:
+        """The same, with missing values if their moments say that there are any."""
+        return replace(self, has_missing=moments.observed is not None)
 
     @property
     def are_too_many(self) -> bool:
@@ -195,7 +203,9 @@ class RowSamples(ChosenRows):
             np.concatenate([getattr(samples, name) for samples in (self, other)])
             for name in ("codes", "weight", "number")
         )
-        both = type(self)(np.arange(len(codes)), codes, weight, number, rows)
+        has_missing = self.has_missing or other.has_missing
+        known = np.arange(len(codes)), codes, weight, number, rows
+        both = type(self)(*known, has_missing=has_missing)
         return both.kept().copy()
 
     @property
@@ -223,7 +233,11 @@ class RowSamples(ChosenRows):
             yield cols, dense.astype(np.float64, copy=False)
 
     def residuals(
-        self, means: FloatArray, scale: FloatArray, weighted: bool = False
+        self,
+        means: FloatArray,
+        scale: FloatArray,
+        weighted: bool = False,
+        keep_nan: bool = False,
     ) -> Iterator[tuple[slice, FloatArray]]:
         """Columns, and the standardised residuals of the samples.
 
@@ -235,10 +249,14 @@ class RowSamples(ChosenRows):
             Standard deviations.
         weighted : bool
             Whether they are multiplied with the square roots of the weights.
+        keep_nan : bool
+            Whether missing values stay NaN, and do not become zero.
         """
         root = np.sqrt(self.weight)[:, None]
         for cols, tile in self.tiles():
             standardise(tile, self.codes, means[:, cols], scale[cols])
+            if self.has_missing and not keep_nan:
+                fill_missing(tile)
             if weighted:
                 tile *= root
             yield cols, tile
@@ -291,7 +309,7 @@ class RowSamples(ChosenRows):
 
     def residual_rows(self, means: FloatArray, scale: FloatArray) -> FloatArray:
         out = np.empty((len(self), len(scale)))
-        for cols, R in self.residuals(means, scale):
+        for cols, R in self.residuals(means, scale, keep_nan=True):
             out[:, cols] = R
         return out
 
@@ -318,14 +336,13 @@ class RowSamples(ChosenRows):
             )
             total = ClassMoments.join_features([nothing, *parts])
         cuts = [slice(k, k + n_classes) for k in range(0, n, n_classes)]
-        return [
-            ClassMoments(total.counts[k], total.means[k], total.centred_squares[k])
-            for k in cuts
-        ]
+        return [total.classes(k) for k in cuts]
 
     def scores(self, coef: FloatArray) -> FloatArray:
         out = np.zeros((len(self), len(coef)))
         for cols, tile in self.tiles():
+            if self.has_missing:
+                fill_missing(tile)
             with no_fork():
                 out += tile @ coef[:, cols].T
         return out

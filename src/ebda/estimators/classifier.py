@@ -168,9 +168,11 @@ class EBClassifier(MomentClassifier):
     _unbiased_midpoint = True
     _optional_results = (
         "midpoint_correction_",
+        "expectation_",
         "squared_correlation_",
         "common_difference_",
     )
+    _allow_missing = True
 
     def __init__(
         self,
@@ -241,6 +243,7 @@ class EBClassifier(MomentClassifier):
             effects = recipe.only(self.selection_.used()).effects(data)
         self._keep_effects(effects)
         self.squared_correlation_ = mean_squared_correlation(part)
+        self.expectation_ = recipe.expectation(effects, data)
         # One linear rule.
         rule_of = partial(recipe.rule, effects=effects, moments=moments)
         offset = log_odds(self.class_prior_) - midpoint
@@ -374,8 +377,8 @@ class EBClassifier(MomentClassifier):
         is_common = len(variance.by_class) == 1
         own = Statistics(
             np.atleast_2d(self.z_),
-            min(variance.degrees_of_freedom, most_df(moments, contrasts)),
-            moments.counts,
+            np.minimum(variance.degrees_of_freedom, most_df(moments, contrasts)),
+            moments.n_values,
             self._rest_variance() * (statistics.ratio if is_common else 1.0),
             statistics.own_df,
         )

@@ -21,7 +21,7 @@ from sklearn.base import (
 )
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from ebda.data import Data, InMemory, as_data
+from ebda.data import Data, GapRule, InMemory, as_data
 from ebda.data.structure import check_structure
 from ebda.estimators import validation
 from ebda.moments import ClassMoments, class_moments
@@ -43,6 +43,7 @@ class LinearClassifier(
     intercept_: FloatArray
     _accepts_sparse = True
     _many_classes = True
+    _allow_missing = False
 
     def _validate(self, X: Any, y: Any, reset: bool) -> tuple[Any, npt.NDArray[Any]]:
         validation.check_feature_names(X)
@@ -120,10 +121,15 @@ class LinearClassifier(
         else:
             validation.check_header(self, data, reset=False)
         with validation.naming(self._names()):
-            score = data.scores(self.coef_, self.intercept_)
+            score = data.scores(self.coef_, self.intercept_, self._gap_rule())
         if isinstance(score, np.ndarray):
-            validation.check_finite_scores(score, data, self._names())
+            names, allow_missing = self._names(), self._allow_missing
+            validation.check_finite_scores(score, data, names, allow_missing)
         return score
+
+    def _gap_rule(self) -> GapRule | None:
+        """How samples with missing values are scored; None where they are refused."""
+        return None
 
     def _validate_samples(self, X: Any) -> Any:
         validation.check_feature_names(X)
@@ -220,6 +226,7 @@ class LinearClassifier(
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self._accepts_sparse
+        tags.input_tags.allow_nan = self._allow_missing
         tags.classifier_tags.multi_class = self._many_classes
         return tags
 

@@ -20,7 +20,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from ebda.covariance import Diagonal
-from ebda.data import Data, Labels, Samples
+from ebda.data import Data, GapRule, Labels, Samples
 from ebda.data.distortion import LogarithmWarning, log_hint
 from ebda.estimators import validation
 from ebda.estimators.linear_classifier import (
@@ -32,6 +32,7 @@ from ebda.estimators.linear_classifier import (
 from ebda.kernels.rows import any_nonzero
 from ebda.kernels.threads import allow_threads
 from ebda.moments import VARIANCES, ClassMoments, Contrasts, class_contrasts
+from ebda.rule.expected import Expectation, GapScores
 from ebda.rule.linear_rule import LinearRule, linear_rule, log_odds
 from ebda.storage.fields import COUNT, SQUEEZED, Array, Kind
 from ebda.storage.objects import Nested, Schema
@@ -82,7 +83,9 @@ class MomentClassifier(LinearClassifier):
     n_seen_: int
     midpoint_correction_: FloatArray | None
     # Fitted attributes that may be None.
-    _optional_results: tuple[str, ...] = ("midpoint_correction_",)
+    _optional_results: tuple[str, ...] = ("midpoint_correction_", "expectation_")
+    # What a missing value is expected to be besides the midpoint, where it is known.
+    expectation_: Expectation | None = None
 
     def _estimate(self, contrasts: Contrasts) -> FloatArray:
         """The estimate of eta for each contrast and feature."""
@@ -175,7 +178,8 @@ class MomentClassifier(LinearClassifier):
         Parameters
         ----------
         absent : array-like of bool of shape (n_features,)
-            Features to do without; their values in X do not matter, but must be finite.
+            Features to do without; their values in X do not matter, but must not be
+            infinite, nor NaN where missing values are refused.
 
         Examples
         --------
@@ -205,7 +209,12 @@ class MomentClassifier(LinearClassifier):
         scale = np.sqrt(before / after) if after > 0 else 1.0
         model.coef_ *= scale
         model.intercept_ = scale * shift + odds
+        if model.midpoint_correction_ is not None:
+            model.midpoint_correction_ = scale * model.midpoint_correction_
+            model.midpoint_correction_[:, gone] = 0.0
         model.selected_ = any_nonzero(model.coef_)
+        if model.expectation_ is not None:
+            model.expectation_ = model.expectation_.without(gone)
         return model
 
     @contextmanager
@@ -278,10 +287,12 @@ class MomentClassifier(LinearClassifier):
         """The one pass over the data: moments, and samples where they are needed."""
         finished, data, keep = self._timer(), training.data, self._needs_samples()
         n_classes, weight = len(training.classes), training.weight
-        labels = Labels(training.codes, n_classes, weight, seen)
+        labels = Labels(training.codes, n_classes, weight, seen, self._allow_missing)
         with validation.naming(self._names()):
             found = data.summarise(labels, keep)
-            validation.check_finite_moments(found[0], data.values, self._names())
+            validation.check_finite_moments(
+                found[0], data.values, self._names(), self._allow_missing
+            )
         finished(f"moments of {data.shape[0]} x {data.shape[1]}")
         return found
 
@@ -295,8 +306,9 @@ class MomentClassifier(LinearClassifier):
         contrasts = class_contrasts(moments, estimate(moments))
         if contrasts.any_constant and contrasts.constant.all():
             p = len(contrasts.constant)
+            few = "" if moments.observed is None else " or have too few values"
             raise TooFewSamplesError(
-                f"all {p} features are constant, nothing to classify by"
+                f"all {p} features are constant{few}, nothing to classify by"
             )
         self.contrasts_, self.z_ = contrasts, squeeze(contrasts.z)
         return contrasts
@@ -335,6 +347,19 @@ class MomentClassifier(LinearClassifier):
 
         return finished
 
+    def _gap_rule(self) -> GapRule | None:
+        if not self._allow_missing:
+            return None
+        sides = (self.contrasts_.positive + self.contrasts_.negative) / 2
+        return GapScores(
+            self.coef_,
+            self.intercept_,
+            sides @ self.moments_.means,
+            np.sqrt(self.contrasts_.variance),
+            self.midpoint_correction_,
+            self.expectation_,
+        )
+
     def _scores(self, X: Any) -> Any:
         if not hasattr(self, "coef_") and hasattr(self, "moments_"):
             raise NotFittedError(f"cannot predict yet: {self._unfitted_reason}")
@@ -358,6 +383,7 @@ def moment_schema(model: type[MomentClassifier], **fields: Kind) -> Schema:
         moments_=Nested(("ClassMoments",)),
         contrasts_=Nested(("Contrasts",)),
         midpoint_correction_=Array(("c", "p")),
+        expectation_=Nested(("Expectation",)),
         optional=model._optional_results,
         **fields,
     )

@@ -9,12 +9,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
 from ebda.data import Data, NonFiniteError
-from ebda.data.finite import refuse_masked
+from ebda.data.finite import cells_that_are, refuse_masked, refused
 from ebda.kernels.extremes import SMALLEST_SQUARE, squares_are_sound
 from ebda.listing import listed
 from ebda.moments import ClassMoments
@@ -197,17 +196,24 @@ def describe_columns(
 
 
 def check_finite_moments(
-    moments: ClassMoments, X: Any, names: npt.NDArray[Any] | None
+    moments: ClassMoments,
+    X: Any,
+    names: npt.NDArray[Any] | None,
+    allow_missing: bool = False,
 ) -> None:
     """Find NaN and infinity in X through its moments, without a pass of their own.
 
-    X is None where its values were looked at block by block.
+    X is None where its values were looked at block by block. With `allow_missing` NaN
+    is no error.
     """
+    if moments.observed is not None and X is not None and not allow_missing:
+        gaps = (moments.observed != moments.counts[:, None]).any(axis=0)
+        _raise_non_finite(X, np.flatnonzero(gaps), names)
     if squares_are_sound(moments.centred_squares):
         return
     bad = ~np.isfinite(moments.means).all(axis=0)
     if bad.any() and X is not None:
-        _raise_non_finite(X, np.flatnonzero(bad), names)
+        _raise_non_finite(X, np.flatnonzero(bad), names, allow_missing)
     bad |= ~np.isfinite(moments.centred_squares).all(axis=0)
     if bad.any():
         where = describe_columns(np.flatnonzero(bad), names)
@@ -230,36 +236,40 @@ def check_finite_moments(
 
 
 def check_finite_scores(
-    score: FloatArray, data: Data, names: npt.NDArray[Any] | None
+    score: FloatArray,
+    data: Data,
+    names: npt.NDArray[Any] | None,
+    allow_missing: bool = False,
 ) -> None:
     """Find NaN and infinity in X through the scores: a product keeps them.
 
-    Data that is not in memory was looked at block by block.
+    Data that is not in memory was looked at block by block. With `allow_missing` the
+    scores are those of X without its NaN.
     """
     bad = np.flatnonzero(~np.isfinite(score).all(axis=1))
     if not bad.size:
         return
     if data.values is not None:
-        rows = data.values[bad]
-        values = rows.tocoo() if sparse.issparse(rows) else rows
-        stored = values.data if sparse.issparse(rows) else values
-        broken = ~np.isfinite(stored)
-        if broken.any():
-            at = values.col[broken] if sparse.issparse(rows) else broken.nonzero()[1]
-            _raise_non_finite(data.values, np.unique(at), names)
+        broken = refused(allow_missing)
+        _, at, _ = cells_that_are(broken, data.values[bad])
+        if len(at):
+            _raise_non_finite(data.values, np.unique(at), names, allow_missing)
     raise ValueError(f"the score of row {bad[0]} overflows; are its values in range?")
 
 
 def _raise_non_finite(
-    X: Any, columns: npt.NDArray[np.intp], names: npt.NDArray[Any] | None
+    X: Any,
+    columns: npt.NDArray[np.intp],
+    names: npt.NDArray[Any] | None,
+    allow_missing: bool = False,
 ) -> None:
-    column = X[:, [columns[0]]]
-    values = column.toarray() if sparse.issparse(column) else column
-    rows = np.flatnonzero(~np.isfinite(values[:, 0]))
+    rows, _, found = cells_that_are(refused(allow_missing), X[:, [columns[0]]])
     if not rows.size:
         return  # their sum overflows
-    kind = "NaN" if np.isnan(values[rows[0], 0]) else "infinity"
-    raise non_finite(columns, int(rows[0]), kind, names)
+    first = rows.argmin()
+    kind = "NaN" if np.isnan(found[first]) else "infinity"
+    error = NonFiniteError(columns.tolist(), int(rows[first]), kind, allow_missing)
+    raise ValueError(error.words(describe_columns(columns, names)))
 
 
 @contextmanager
@@ -268,21 +278,8 @@ def naming(names: npt.NDArray[Any] | None) -> Iterator[None]:
     try:
         yield
     except NonFiniteError as error:
-        columns = np.array(error.columns)
-        raise non_finite(columns, error.row, error.kind, names) from None
-
-
-def non_finite(
-    columns: npt.NDArray[np.intp],
-    row: int,
-    kind: str,
-    names: npt.NDArray[Any] | None,
-) -> ValueError:
-    """The error for NaN and infinity in X."""
-    return ValueError(
-        f"X contains NaN or infinity in {describe_columns(columns, names)} "
-        f"(the first is {kind} in row {row}); impute or remove them"
-    )
+        where = describe_columns(np.array(error.columns), names)
+        raise ValueError(error.words(where)) from None
 
 
 def check_sample_weight(weight: npt.ArrayLike | None, n: int) -> FloatArray | None:

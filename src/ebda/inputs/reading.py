@@ -54,8 +54,8 @@ def read(
     labels : path, optional
         A second file with the labels, matched by the names of the samples.
     impute : {None, "median"}
-        How missing values are filled: by the median of the feature. None makes them
-        an error.
+        How missing values are filled: by the median of the feature. None leaves them
+        as they are, or makes them an error without `keep_missing`.
     log : bool
         Whether to take ``sign(x) log(1 + |x|)``.
     layer : str, optional
@@ -69,7 +69,7 @@ def read(
         The features that are wanted, which also tell the orientation; others are left
         out where that saves work.
     keep_missing : bool
-        Whether missing values stay NaN, to be filled later.
+        Whether missing values stay NaN, for models that take them.
     decimal : {"point", "comma"}, optional
         The decimal sign of text files; the other one may stand between thousands. None
         finds out, and is an error where both would do.
@@ -162,6 +162,8 @@ def _transformed(
     if impute is None and not keep_missing:
         way_out = "correct them, or fill in the median of the feature: --impute median"
         values.refuse(X, "missing", *names, table.source, way_out)
+    elif impute is None and len(rows):
+        notes.append(values.missing_words(X, columns))
     elif impute is not None and len(rows):
         which = np.unique(columns)
         medians = np.full(table.n_features, np.nan)

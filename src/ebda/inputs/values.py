@@ -82,6 +82,27 @@ def refuse(
     )
 
 
+def missing_words(X: Any, columns: IntArray) -> str:
+    """How many values are missing, where, and what is done.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+        Values.
+    columns : ndarray of int
+        The feature of each missing value.
+
+    >>> missing_words(np.zeros((2, 5)), np.array([3, 3, 4]))[:56]
+    '3 values of 10 (30.0%) missing, in 2 of 5 features: mean'
+    """
+    n, p = X.shape
+    return (
+        f"{counted(len(columns), 'value')} of {n * p} ({len(columns) / (n * p):.1%}) "
+        f"missing, in {len(np.unique(columns))} of {counted(p, 'feature')}: means and "
+        "variances are of the values that are there (--impute median fills them)"
+    )
+
+
 def medians(X: Any, columns: IntArray, features: Any, source: str) -> FloatArray:
     """Median of the values that are not missing, for some features."""
     found = np.empty(len(columns))

@@ -1,4 +1,9 @@
-"""Means and centred sums of squares of every feature by class."""
+"""Means and centred sums of squares of every feature by class.
+
+NaN shows in the means, so that no pass over X is made to look for it. Where there are
+missing values the features that have them are summed again, over the values that are
+there.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +19,8 @@ from ebda.typing import FloatArray, IntArray
 
 # Elements of a tile of a compiled loop: it is read twice, from the second-level cache.
 _LOOP_TILE = 1 << 15
+# A sum of weights this small, relative to that of the class, is rounding.
+_NEGLIGIBLE = 1e-12
 
 
 def class_sums(
@@ -95,10 +102,85 @@ def _sums(
     return mean, np.maximum(squares, 0.0, out=squares)
 
 
+def missing_class_sums(
+    X: npt.NDArray[Any],
+    rows: IntArray,
+    bounds: IntArray,
+    weight: FloatArray | None,
+    columns: IntArray,
+    totals: FloatArray,
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Counts, means and centred sums of squares of the values that are not NaN.
+
+    Parameters
+    ----------
+    X, rows, bounds, weight
+        As in `class_sums`.
+    columns : ndarray of int
+        The features to sum.
+    totals : ndarray of shape (n_classes,)
+        Counts of the samples.
+
+    Returns
+    -------
+    counts : ndarray of shape (n_classes, n_columns)
+        Number of values, or the sum of their weights.
+    means, squares : ndarray of shape (n_classes, n_columns)
+        Zero where there are no values.
+    """
+    shape = len(bounds) - 1, len(columns)
+    counts, means, squares = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+    if weight is None and compiled.suits_matrix(X):
+        loop = compiled.compile_loop(loops.missing_class_sums)
+        width = max(64, _LOOP_TILE // max(len(rows), 1))
+
+        def sum_columns(cols: slice) -> None:
+            out = counts, means, squares
+            loop(X, rows, bounds, columns, width, *out, cols.start, cols.stop)
+
+        over_blocks(sum_columns, len(columns), releases_lock=True)
+        return counts, means, squares
+
+    def sum_tile(cols: slice) -> None:
+        tile = X[np.ix_(rows, columns[cols])].astype(np.float64, order="C", copy=False)
+        there = ~np.isnan(tile)
+        tile[~there] = 0.0
+        with np.errstate(over="ignore", invalid="ignore"):
+            for k in np.flatnonzero(np.diff(bounds)):
+                own = slice(bounds[k], bounds[k + 1])
+                w = np.ones(own.stop - own.start) if weight is None else weight[own]
+                sums = _sums_of_values(tile[own], there[own], w, totals[k])
+                counts[k, cols], means[k, cols], squares[k, cols] = sums
+
+    tile_width = max(1, sizes.tile_elements // max(len(rows), 1))
+    over_blocks(sum_tile, len(columns), tile_width, releases_lock=True)
+    return counts, means, squares
+
+
+def _sums_of_values(
+    part: FloatArray, there: npt.NDArray[np.bool_], w: FloatArray, total: float
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Sums of the columns of `part`, which is overwritten, where `there` is true."""
+    # From the sum of all weights, which it is to the bit where nothing is missing.
+    count = total - w @ ~there
+    count[~(w @ there > 0)] = 0.0
+    known = np.where(count > 0, count, 1.0)
+    mean = (w @ part) / known
+    part -= mean
+    part *= there
+    rest = (w @ part) / known
+    squares = np.einsum("i,ij,ij->j", w, part, part) - rest * rest * count
+    mean += rest
+    return count, mean, np.maximum(squares, 0.0, out=squares)
+
+
 def sparse_class_sums(
     block: Any, codes: IntArray, n_classes: int, weight: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray]:
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray | None]:
     """The same for a COO matrix without duplicate entries, which stays sparse.
+
+    Also returns the counts of the values of each feature, of shape (n_classes,
+    n_features), or None if no stored value is NaN.
 
     Parameters
     ----------
@@ -116,18 +198,26 @@ def sparse_class_sums(
     cell = codes[block.row] * shape[1] + block.col
     value = block.data.astype(np.float64)
     w = weight[block.row]
-    known = np.where(counts > 0, counts, 1.0)[:, None]
 
     def per_cell(x: FloatArray) -> FloatArray:
         sums = np.bincount(cell, weights=x, minlength=shape[0] * shape[1])
         return sums.astype(np.float64, copy=False).reshape(shape)
+
+    observed, n = None, counts[:, None]
+    gone = np.isnan(value)
+    if gone.any():
+        n = observed = n - per_cell(w * gone)
+        cell, value, w = cell[~gone], value[~gone], w[~gone]
+        # What is left of fractions that were subtracted is no value.
+        n[n < _NEGLIGIBLE * counts[:, None]] = 0.0
+    known = np.where(n > 0, n, 1.0)
 
     means = per_cell(w * value)
     means /= known
     value -= means.ravel()[cell]
     squares = per_cell(w * value * value)
     # Entries that are not stored are zeros: each lies `mean` away from the mean.
-    absent = counts[:, None] - per_cell(w)
+    absent = n - per_cell(w)
     np.maximum(absent, 0.0, out=absent)
     absent *= means
     # The residuals sum to the rounding error of the mean: put it back.
@@ -138,7 +228,7 @@ def sparse_class_sums(
     rest /= known
     means += rest
     rest *= rest
-    rest *= counts[:, None]
+    rest *= n
     squares -= rest
     np.maximum(squares, 0.0, out=squares)
-    return counts, means, squares
+    return counts, means, squares, observed

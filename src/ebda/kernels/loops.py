@@ -68,6 +68,47 @@ def class_sums(
                 squares[k, start + j] = max(square[j] - r * r * n, 0.0)
 
 
+def missing_class_sums(
+    X: npt.NDArray[Any],
+    rows: IntArray,
+    bounds: IntArray,
+    columns: IntArray,
+    width: int,
+    counts: FloatArray,
+    means: FloatArray,
+    squares: FloatArray,
+    left: int,
+    right: int,
+) -> None:
+    """The same for the values of some columns that are not NaN, and their number."""
+    for start in range(left, right, width):
+        stop = min(start + width, right)
+        for k in range(len(bounds) - 1):
+            count, mean = counts[k, start:stop], means[k, start:stop]
+            square, rest = squares[k, start:stop], np.zeros(stop - start)
+            for i in range(bounds[k], bounds[k + 1]):
+                row = X[rows[i]]
+                for j in range(len(mean)):
+                    value = row[np.uint64(columns[start + j])]
+                    there = value == value
+                    count[j] += 1.0 if there else 0.0
+                    mean[j] += value if there else 0.0
+            for j in range(len(mean)):
+                mean[j] /= max(count[j], 1.0)
+            for i in range(bounds[k], bounds[k + 1]):
+                row = X[rows[i]]
+                for j in range(len(mean)):
+                    value = row[np.uint64(columns[start + j])]
+                    d = value - mean[j] if value == value else 0.0
+                    rest[j] += d
+                    square[j] += d * d
+            for j in range(len(mean)):
+                # The residuals sum to the rounding error of the mean: put it back.
+                r = rest[j] / max(count[j], 1.0)
+                mean[j] += r
+                square[j] = max(square[j] - r * r * count[j], 0.0)
+
+
 def leading_bits(
     bits: npt.NDArray[np.int64],
     dropped: int,

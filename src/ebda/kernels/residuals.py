@@ -10,6 +10,11 @@ import numpy as np
 from ebda.typing import FloatArray, IntArray
 
 
+def fill_missing(tile: FloatArray) -> None:
+    """Put zero where a value is NaN, in place: a missing residual counts nothing."""
+    tile[np.isnan(tile)] = 0.0
+
+
 def standardise(
     tile: FloatArray, codes: IntArray, means: FloatArray, scale: FloatArray
 ) -> None:

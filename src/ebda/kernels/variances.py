@@ -18,10 +18,15 @@ from ebda.typing import FloatArray
 _DROPPED_BITS, _LAST_BITS = 43, 8
 
 
+def _of(value: float | FloatArray, cols: slice) -> float | FloatArray:
+    """A number for all features, or those of a block."""
+    return value[cols] if isinstance(value, np.ndarray) else value
+
+
 def pooled_variance(
-    means: FloatArray, squares: FloatArray, df: float
+    means: FloatArray, squares: FloatArray, df: float | FloatArray
 ) -> tuple[FloatArray, bool]:
-    """Sums of squares over all classes, divided by `df`.
+    """Sums of squares over all classes, divided by `df`, which is above zero.
 
     Also returns whether some of them may be the rounding error of a constant.
     """
@@ -30,7 +35,7 @@ def pooled_variance(
     def pool(cols: slice) -> bool:
         part, mean = within[cols], means[:, cols]
         squares[:, cols].sum(axis=0, out=part)
-        part /= df
+        part /= _of(df, cols)
         largest = max(mean.max(), -mean.min())
         return not part.min() > rounding_variance(largest)
 
@@ -39,19 +44,22 @@ def pooled_variance(
 
 def shrink_variance(
     s2: FloatArray,
-    own: float,
-    rest: float,
-    outlier_threshold: float,
+    own: float | FloatArray,
+    rest: float | FloatArray,
+    outlier_threshold: float | FloatArray,
     out: FloatArray,
 ) -> FloatArray:
-    """``own s2 + rest``, except for outliers; `out` may be `s2` itself."""
+    """``own s2 + rest``, except for outliers; `out` may be `s2` itself.
+
+    What is not `s2` or `out` is one number, or has one per feature.
+    """
 
     def shrink(cols: slice) -> None:
         part, shrunken = s2[cols], out[cols]
-        outliers = np.flatnonzero(part > outlier_threshold)
+        outliers = np.flatnonzero(part > _of(outlier_threshold, cols))
         kept = part[outliers]
-        np.multiply(part, own, out=shrunken)
-        shrunken += rest
+        np.multiply(part, _of(own, cols), out=shrunken)
+        shrunken += _of(rest, cols)
         shrunken[outliers] = kept
 
     over_blocks(shrink, len(s2))

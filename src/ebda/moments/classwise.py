@@ -7,6 +7,9 @@ associative and commutative up to rounding; summaries of disjoint columns are
 concatenated. The sums themselves are taken in two steps, the mean first and then the
 squares about it (:mod:`ebda.kernels.class_sums`): features with a large mean and a
 small variance lose no digits, and X is read once.
+
+A value that is NaN is missing. Means and squares are of the values that are there, and
+then each feature has a count of its own in each class.
 """
 
 from __future__ import annotations
@@ -20,11 +23,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from ebda.kernels.class_sums import class_sums, sparse_class_sums
+from ebda.kernels.class_sums import class_sums, missing_class_sums, sparse_class_sums
 from ebda.sizes import sizes
 from ebda.storage.fields import NOT_NEGATIVE, POSITIVE, Array
 from ebda.storage.objects import Schema, register
 from ebda.typing import FloatArray, IntArray
+
+# Sums of weights this close, relative to each other, differ by rounding.
+_TIED = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +45,8 @@ class ClassMoments:
         Class means; zero for a class without samples.
     centred_squares : ndarray of shape (n_classes, n_features)
         Sum of squares about the class mean.
+    observed : ndarray of shape (n_classes, n_features), optional
+        Number of values of each feature that are there; None where none is missing.
 
     Examples
     --------
@@ -49,11 +57,31 @@ class ClassMoments:
     [[2.0, 5.0], [7.0, 1.0]]
     >>> moments.centred_squares.tolist()
     [[2.0, 0.0], [0.0, 0.0]]
+    >>> X[0, 1] = np.nan
+    >>> class_moments(X, np.array([0, 0, 1]), n_classes=2).observed.tolist()
+    [[2.0, 1.0], [1.0, 1.0]]
     """
 
     counts: FloatArray
     means: FloatArray
     centred_squares: FloatArray
+    observed: FloatArray | None = None
+
+    @property
+    def n_values(self) -> FloatArray:
+        """Values of each class: one column, or one per feature where some are missing.
+
+        Of shape (n_classes, 1) or (n_classes, n_features).
+        """
+        return self.counts[:, None] if self.observed is None else self.observed
+
+    @property
+    def without_values(self) -> npt.NDArray[np.bool_]:
+        """Features without a value in some class that has samples."""
+        found = np.zeros(self.means.shape[1], dtype=bool)
+        if self.observed is not None:
+            (self.observed[self.counts > 0] <= 0).any(axis=0, out=found)
+        return found
 
     @classmethod
     def empty(cls, n_classes: int, n_features: int) -> ClassMoments:
@@ -69,25 +97,47 @@ class ClassMoments:
                 f"{self.means.shape[1]} features with {other.means.shape[0]} x "
                 f"{other.means.shape[1]}"
             )
-        counts = self.counts + other.counts
+        own, others = self.n_values, other.n_values
+        n = own + others
         with np.errstate(invalid="ignore", divide="ignore"):
-            share = np.where(counts > 0, other.counts / counts, 0.0)[:, None]
+            share = np.where(n > 0, others / n, 0.0)
         with np.errstate(over="ignore", invalid="ignore"):
             shift = other.means - self.means
             means = self.means + share * shift
             shift *= shift
-            between = self.counts[:, None] * share
+            between = own * share
             shift *= between
-            shift[between[:, 0] == 0] = 0.0  # an infinite square times nothing
+            if (between == 0).any():  # an infinite square times nothing
+                np.copyto(shift, 0.0, where=between == 0)
             shift += self.centred_squares
             shift += other.centred_squares
-        return ClassMoments(counts, means, shift)
+        complete = self.observed is None and other.observed is None
+        counts = self.counts + other.counts
+        return ClassMoments(counts, means, shift, None if complete else n)
 
     def features(self, chosen: IntArray) -> ClassMoments:
         """Moments of some of the features."""
         return ClassMoments(
-            self.counts, self.means[:, chosen], self.centred_squares[:, chosen]
+            self.counts,
+            self.means[:, chosen],
+            self.centred_squares[:, chosen],
+            self._observed(chosen),
         )
+
+    def classes(self, chosen: slice) -> ClassMoments:
+        """Moments of some of the classes."""
+        observed = None if self.observed is None else self.observed[chosen]
+        return ClassMoments(
+            self.counts[chosen],
+            self.means[chosen],
+            self.centred_squares[chosen],
+            _where_some_are_missing(observed, self.counts[chosen]),
+        )
+
+    def _observed(self, chosen: IntArray) -> FloatArray | None:
+        if self.observed is None:
+            return None
+        return _where_some_are_missing(self.observed[:, chosen], self.counts)
 
     @staticmethod
     def join_features(parts: Iterable[ClassMoments]) -> ClassMoments:
@@ -96,11 +146,38 @@ class ClassMoments:
         counts = blocks[0].counts
         if any(not np.array_equal(block.counts, counts) for block in blocks):
             raise ValueError("blocks of columns must come from the same samples")
+        observed = None
+        if any(block.observed is not None for block in blocks):
+            shapes = [block.means.shape for block in blocks]
+            parts_of = zip(blocks, shapes, strict=True)
+            observed = np.concatenate(
+                [np.broadcast_to(block.n_values, shape) for block, shape in parts_of],
+                axis=1,
+            )
         return ClassMoments(
             counts,
             np.concatenate([block.means for block in blocks], axis=1),
             np.concatenate([block.centred_squares for block in blocks], axis=1),
+            observed,
         )
+
+
+def _where_some_are_missing(
+    observed: FloatArray | None, counts: FloatArray
+) -> FloatArray | None:
+    """The counts by feature, or None where they are those of the samples."""
+    if observed is None or (observed == counts[:, None]).all():
+        return None
+    return observed
+
+
+def _from_fields(fields: dict[str, Any]) -> ClassMoments:
+    observed = fields.setdefault("observed", None)
+    if observed is not None:
+        most = (1 + _TIED) * fields["counts"][:, None]
+        if (observed > most).any():
+            raise ValueError("a feature has more values than there are samples")
+    return ClassMoments(**fields)
 
 
 register(
@@ -110,7 +187,10 @@ register(
             "counts": Array(("k",), POSITIVE),
             "means": Array(("k", "p")),
             "centred_squares": Array(("k", "p"), NOT_NEGATIVE),
+            "observed": Array(("k", "p"), NOT_NEGATIVE),
         },
+        optional=frozenset({"observed"}),
+        build=_from_fields,
     )
 )
 
@@ -143,7 +223,8 @@ def class_moments(
     Returns
     -------
     ClassMoments
-        NaN and infinity in X come out as NaN or infinity in the feature's moments.
+        Of the values that are not NaN. Infinity in X comes out as NaN or infinity in
+        the feature's moments.
     """
     place = np.asarray(codes, dtype=np.intp)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -164,8 +245,29 @@ def _dense_moments(
         bounds = np.searchsorted(codes[rows], np.arange(n_classes + 1))
         own = None if weight is None else weight[rows]
         part = ClassMoments(*class_sums(X, rows, bounds, own))
+        part = _of_values(part, X, rows, bounds, own)
         total = part if total is None else total.merge(part)
     return ClassMoments.empty(n_classes, p) if total is None else total
+
+
+def _of_values(
+    part: ClassMoments,
+    X: npt.NDArray[Any],
+    rows: IntArray,
+    bounds: IntArray,
+    weight: FloatArray | None,
+) -> ClassMoments:
+    """Moments with those features summed again that have missing values."""
+    if np.isfinite(part.means).all():
+        return part
+    columns = np.flatnonzero(~np.isfinite(part.means).all(axis=0))
+    n, means, squares = missing_class_sums(
+        X, rows, bounds, weight, columns, part.counts
+    )
+    observed = np.tile(part.counts[:, None], (1, X.shape[1]))
+    observed[:, columns] = n
+    part.means[:, columns], part.centred_squares[:, columns] = means, squares
+    return replace(part, observed=_where_some_are_missing(observed, part.counts))
 
 
 def _sparse_moments(

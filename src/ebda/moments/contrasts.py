@@ -6,6 +6,9 @@ contrasts, each class against the centre (the mean of all samples). In both case
 
     d = (P - Q) m,    scale**2 = sum_k (P - Q)_k**2 s_k**2 / n_k,    z = d / scale.
 
+Where values are missing, n_k is the number of values of the feature in class k. A
+feature without a value in some class has no contrast.
+
 With two classes of n samples and a pooled variance this is the paper's
 ``y = sqrt(n/2) D**(-1/2) d`` (Section 1); with K classes ``scale`` is
 ``s sqrt(1/n_k - 1/N)``, as in nearest shrunken centroids.
@@ -13,23 +16,26 @@ With two classes of n samples and a pooled variance this is the paper's
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import ndtri, stdtr, stdtrit
 
 from ebda.cached import cached_property
 from ebda.kernels.contrasts import contrast_z
 from ebda.kernels.hashing import hash_columns
 from ebda.moments.classwise import ClassMoments
-from ebda.moments.variance import Variance
+from ebda.moments.variance import Variance, degrees_of_freedom
 from ebda.storage.fields import NOT_NEGATIVE, POSITIVE, Array
 from ebda.storage.objects import Schema, register
 from ebda.typing import FloatArray, IntArray
 
 # Runs of neighbours that stand for all features that have an order.
 _RUNS = 16
+# Standard deviation of standard errors, over their mean, that makes no difference.
+_ALIKE = 0.15
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,14 +48,17 @@ class Contrasts:
         Contrast over its standard error; 0 where `constant`.
     variance_factor : ndarray of shape (n_contrasts, 1) or (n_contrasts, n_features)
         Variance of the contrast over `variance`; the same for all features where the
-        classes have a common variance.
+        classes have a common variance and no value is missing.
     positive, negative : ndarray of shape (n_contrasts, n_classes)
         P and Q: the weights of the class means on either side.
     variance : ndarray of shape (n_features,)
         The diagonal of D for the linear rule; 1 where `constant`.
     constant : ndarray of bool of shape (n_features,)
-        Features with the same value in all samples: they have no weight, and the
-        prior is not fitted to them.
+        Features with the same value in all samples, or with too few values for a
+        contrast: they have no weight, and the prior is not fitted to them.
+    noise : ndarray of shape (n_contrasts, n_features), optional
+        Standard error over the one that the feature would have with all its values;
+        None where it is about the same for all features, as where none is missing.
     """
 
     z: FloatArray
@@ -58,6 +67,7 @@ class Contrasts:
     negative: FloatArray
     variance: FloatArray
     constant: npt.NDArray[np.bool_]
+    noise: FloatArray | None = None
 
     @cached_property
     def any_constant(self) -> bool:
@@ -78,6 +88,7 @@ class Contrasts:
 def _from_fields(fields: dict[str, Any]) -> Contrasts:
     """Contrasts from a file; the first files had other names and standard errors."""
     scale, factor = fields.pop("scale", None), fields.pop("unit", None)
+    fields.setdefault("noise", None)
     if scale is not None:
         with np.errstate(over="ignore", invalid="ignore"):
             factor = scale**2 / fields["variance"]
@@ -102,8 +113,9 @@ register(
             "negative": Array(("c", "k"), _WEIGHTS),
             "variance": Array(("p",), POSITIVE),
             "constant": Array(("p",), (), np.bool_),
+            "noise": Array(("c", "p"), POSITIVE),
         },
-        optional=frozenset({"variance_factor"}),
+        optional=frozenset({"variance_factor", "noise"}),
         former={
             "scale": Array(("c", "p"), NOT_NEGATIVE),
             "unit": Array(("c", "u"), NOT_NEGATIVE),
@@ -128,6 +140,33 @@ def contrast_weights(counts: FloatArray) -> tuple[FloatArray, FloatArray]:
     return np.eye(k), np.tile(counts / counts.sum(), (k, 1))
 
 
+def error_factor(squares: FloatArray, n_values: FloatArray) -> FloatArray:
+    """``sum_k squares_ck / n_kj``: the variance of weighted means of unit variance.
+
+    Parameters
+    ----------
+    squares : ndarray of shape (n_contrasts, n_classes)
+        Squares of the weights, or differences of squares.
+    n_values : ndarray of shape (n_classes, 1) or (n_classes, n_features)
+        Values of each class.
+
+    Returns
+    -------
+    ndarray of shape (n_contrasts, 1) or (n_contrasts, n_features)
+        A class without values counts as if it had one.
+
+    >>> error_factor(np.array([[1.0, 1.0]]), np.array([[2.0, 4.0], [2.0, 4.0]]))
+    array([[1. , 0.5]])
+    """
+    n = np.where(n_values > 0, n_values, 1.0)
+    factor: FloatArray
+    if n.shape[1] == 1:
+        factor = (squares / n[:, 0]).sum(axis=1)[:, None]
+    else:
+        factor = squares @ (1 / n)
+    return factor
+
+
 def class_contrasts(moments: ClassMoments, variance: Variance) -> Contrasts:
     """Contrasts of the class means, normalised by the estimated variances.
 
@@ -142,18 +181,24 @@ def class_contrasts(moments: ClassMoments, variance: Variance) -> Contrasts:
     weights = positive - negative
     pooled = len(variance.by_class) == 1
     # (n_contrasts, 1); one column per feature where the classes have variances of
-    # their own.
-    root = np.sqrt((weights**2 / counts).sum(axis=1))[:, None]
+    # their own, or values are missing.
+    root = np.sqrt(error_factor(weights**2, moments.n_values))
     if pooled:
         factor = root**2
     else:
-        factor = (weights**2 / counts) @ variance.by_class
+        factor = _unequal_factor(weights**2, moments, variance.by_class)
         factor /= np.where(variance.within > 0, variance.within, 1.0)
     z, flat, constant = contrast_z(
         means, moments.centred_squares, variance.within, weights, factor, counts.max()
     )
     within = variance.within
     is_constant = np.zeros(len(within), dtype=bool)
+    if moments.observed is not None:
+        few = moments.without_values
+        if variance.known is not None:
+            few |= ~variance.known
+        constant = np.union1d(constant, np.flatnonzero(few))
+        flat = np.union1d(flat, constant)
     if flat.size:
         is_constant[constant] = True
         within = within.copy()
@@ -164,12 +209,58 @@ def class_contrasts(moments: ClassMoments, variance: Variance) -> Contrasts:
         largest = np.abs(z[:, others]).max(initial=np.sqrt(counts.sum()))
         # The standard deviation at which the feature's strongest contrast has z equal
         # to `largest`.
-        sd = (np.abs(z[:, perfect]) / root).max(axis=0) / largest
+        at = root if root.shape[1] == 1 else root[:, perfect]
+        sd = (np.abs(z[:, perfect]) / at).max(axis=0) / largest
         within[perfect] = sd**2
-        z[:, perfect] /= root * sd
+        z[:, perfect] /= at * sd
         if not pooled:
-            factor[:, flat] = root**2
-    return Contrasts(z, factor, positive, negative, within, is_constant)
+            factor[:, flat] = (root if root.shape[1] == 1 else root[:, flat]) ** 2
+    noise = None
+    if moments.observed is not None:
+        wider = _heavier_tails(z, moments, variance)
+        z, factor = z / wider, factor * wider**2
+        noise = wider * root / np.sqrt(error_factor(weights**2, counts[:, None]))
+        if _are_alike(noise[:, ~is_constant]):
+            noise = None
+    return Contrasts(z, factor, positive, negative, within, is_constant, noise)
+
+
+def _are_alike(noise: FloatArray) -> bool:
+    """Whether standard errors differ so little that a prior need not know of it."""
+    if not noise.shape[1]:
+        return True
+    return bool((noise.std(axis=1) <= _ALIKE * noise.mean(axis=1)).all())
+
+
+def _heavier_tails(
+    z: FloatArray, moments: ClassMoments, variance: Variance
+) -> FloatArray:
+    """How much wider the standard error must be for few values.
+
+    z is a t with as many degrees of freedom as its variance has. Over this it has the
+    same p-value as the t of a feature without missing values.
+    """
+    own = np.asarray(variance.degrees_of_freedom)
+    complete = replace(moments, observed=None)
+    # What a prior of the variances adds is the same for all.
+    added = own - degrees_of_freedom(moments)
+    most = degrees_of_freedom(complete) + float(np.max(added, initial=0.0))
+    df, t = np.broadcast_to(own, z.shape), np.abs(z)
+    p = stdtr(df, -t)
+    same = -(ndtri(p) if np.isinf(most) else stdtrit(most, p))
+    usable = (p > 0) & (t > 1e-3) & np.isfinite(same) & (df < most)
+    return np.where(usable, np.maximum(t / np.where(usable, same, 1.0), 1.0), 1.0)
+
+
+def _unequal_factor(
+    squares: FloatArray, moments: ClassMoments, by_class: FloatArray
+) -> FloatArray:
+    """``sum_k squares_ck s_k^2 / n_k`` of every feature."""
+    if moments.observed is None:
+        return (squares / moments.counts) @ by_class
+    n = np.where(moments.observed > 0, moments.observed, 1.0)
+    factor: FloatArray = squares @ (by_class / n)
+    return factor
 
 
 def choose_features(moments: ClassMoments, size: int) -> IntArray:

@@ -11,7 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import digamma, gammaincinv, polygamma
+import numpy.typing as npt
+from scipy.special import digamma, gammainccinv, gammaincinv, polygamma
 
 from ebda.kernels.rounding import ROUNDING
 from ebda.kernels.variances import group_positive, pooled_variance, shrink_variance
@@ -34,14 +35,28 @@ class Variance:
         The diagonal of D in the linear rule, common to all classes.
     by_class : ndarray of shape (1, n_features) or (n_classes, n_features)
         Variance of a sample of each class; one row where they are pooled.
-    degrees_of_freedom : float
+    degrees_of_freedom : float or ndarray of shape (n_features,)
         Degrees of freedom of `within`; infinite where it is the same for all
-        features.
+        features. One per feature where values are missing.
+    known : ndarray of bool of shape (n_features,), optional
+        Features with values enough for a variance; None for all of them. The variance
+        of the others is 1.
     """
 
     within: FloatArray
     by_class: FloatArray
-    degrees_of_freedom: float
+    degrees_of_freedom: float | FloatArray
+    known: npt.NDArray[np.bool_] | None = None
+
+
+def degrees_of_freedom(moments: ClassMoments) -> float | FloatArray:
+    """Those of the pooled variances: values less classes that have any.
+
+    One number, or one per feature where values are missing.
+    """
+    n = moments.n_values
+    df = n.sum(axis=0) - np.count_nonzero(n > 0, axis=0)
+    return float(df[0]) if moments.observed is None else np.maximum(df, 0.0)
 
 
 def pooled(moments: ClassMoments) -> Variance:
@@ -60,14 +75,21 @@ def pooled(moments: ClassMoments) -> Variance:
 
 def _pooled(moments: ClassMoments) -> tuple[Variance, bool]:
     """The same, and whether some of them may be the rounding error of a constant."""
-    df = float(moments.counts.sum() - np.count_nonzero(moments.counts))
-    if df <= 0:
+    df, known = degrees_of_freedom(moments), None
+    if not np.any(df > 0):
         raise ValueError(
-            "cannot estimate a pooled variance: every class has a single sample; "
+            "cannot estimate a pooled variance: every class has a single "
+            f"{'sample' if moments.observed is None else 'value'}; "
             "at least one class needs two"
         )
-    within, suspicious = pooled_variance(moments.means, moments.centred_squares, df)
-    return Variance(within, within[None, :], df), suspicious
+    used = df
+    if isinstance(df, np.ndarray) and not (df > 0).all():
+        known = df > 0
+        used = np.where(known, df, 1.0)
+    within, suspicious = pooled_variance(moments.means, moments.centred_squares, used)
+    if known is not None:
+        within[~known] = 1.0
+    return Variance(within, within[None, :], df, known), suspicious
 
 
 def separate(moments: ClassMoments) -> Variance:
@@ -85,9 +107,15 @@ def separate(moments: ClassMoments) -> Variance:
             f"variance='separate' needs two samples in every class; class number "
             f"{lonely[0]} has {counts[lonely[0]]:g} (variance='pooled' needs only one)"
         )
-    by_class = moments.centred_squares / (counts - 1)[:, None]
-    within = (1 / counts) @ by_class / np.sum(1 / counts)
-    return Variance(within, by_class, float(counts.sum() - len(counts)))
+    if moments.observed is None:
+        by_class = moments.centred_squares / (counts - 1)[:, None]
+        within = (1 / counts) @ by_class / np.sum(1 / counts)
+        return Variance(within, by_class, float(counts.sum() - len(counts)))
+    known: npt.NDArray[np.bool_] = np.min(moments.observed, axis=0) > 1
+    n = np.where(known, moments.observed, 2.0)
+    by_class = np.where(known, moments.centred_squares / (n - 1), 1.0)
+    within = (by_class / n).sum(axis=0) / (1 / n).sum(axis=0)
+    return Variance(within, by_class, degrees_of_freedom(moments), known)
 
 
 @dataclass(frozen=True)
@@ -101,16 +129,16 @@ class VariancePrior:
         by no more than chance; 0 where nothing is known.
     variance : float
         s0^2, the value that the variances are shrunken towards.
-    outlier_threshold : float
+    outlier_threshold : float or ndarray of shape (n_features,)
         Larger variances do not belong to the prior, and are not shrunken.
     """
 
     degrees_of_freedom: float
     variance: float
-    outlier_threshold: float = np.inf
+    outlier_threshold: float | FloatArray = np.inf
 
     def shrink(
-        self, s2: FloatArray, df: float, out: FloatArray | None = None
+        self, s2: FloatArray, df: float | FloatArray, out: FloatArray | None = None
     ) -> FloatArray:
         """Posterior variances ``(d0 s0^2 + df s^2) / (d0 + df)``.
 
@@ -118,13 +146,14 @@ class VariancePrior:
         ----------
         s2 : ndarray of shape (n_features,)
             Variances.
-        df : float
-            Their degrees of freedom.
+        df : float or ndarray of shape (n_features,)
+            Their degrees of freedom; the variance of the prior alone where there are
+            none.
         out : ndarray of shape (n_features,), optional
             Where to write; `s2` itself is allowed.
         """
         d0 = self.degrees_of_freedom
-        own = 0.0 if np.isinf(d0) else df / (d0 + df)
+        own: float | FloatArray = 0.0 if np.isinf(d0) else df / (d0 + df)
         return shrink_variance(
             s2,
             own,
@@ -135,7 +164,7 @@ class VariancePrior:
 
 
 def variance_prior(
-    s2: FloatArray, df: float, without_outliers: bool = True
+    s2: FloatArray, df: float | FloatArray, without_outliers: bool = True
 ) -> VariancePrior:
     """The prior of the variances, by the moments of their logarithms (Smyth 2004).
 
@@ -148,8 +177,9 @@ def variance_prior(
     ----------
     s2 : ndarray of shape (n_features,)
         Variances; zeros are left out.
-    df : float
-        Their degrees of freedom.
+    df : float or ndarray of shape (n_features,)
+        Their degrees of freedom. Where each has its own, ``psi'(df/2)`` is the mean
+        over the features.
     without_outliers : bool
         False takes all variances, as limma does.
 
@@ -163,6 +193,8 @@ def variance_prior(
     >>> round(variance_prior(s2, 10).degrees_of_freedom)
     6
     """
+    if isinstance(df, np.ndarray):
+        return _prior_of_unequal(s2, df)
     e, count = _log_variances(s2)
     if count.sum() < 2 or df < 1:
         return VariancePrior(0.0, 1.0)
@@ -181,11 +213,56 @@ def variance_prior(
     centre = float(count @ e) / total
     variance = float(count @ (e - centre) ** 2) / (total - 1)
     excess = variance - float(polygamma(1, df / 2))
+    return _from_logarithms(centre, excess, outlier_threshold)
+
+
+def _from_logarithms(
+    centre: float, excess: float, outlier_threshold: float | FloatArray
+) -> VariancePrior:
+    """d0 and s0 from the mean of the logarithms, and their variance beyond chance."""
     if excess <= 0:
         return VariancePrior(np.inf, float(np.exp(centre)), outlier_threshold)
     d0 = 2 * trigamma_inverse(excess)
     log_s0 = centre + float(digamma(d0 / 2)) - np.log(d0 / 2)
     return VariancePrior(d0, float(np.exp(log_s0)), outlier_threshold)
+
+
+def _prior_of_unequal(s2: FloatArray, df: FloatArray) -> VariancePrior:
+    """The prior where each variance has degrees of freedom of its own.
+
+    As with equal ones. What chance alone reaches above the median, too, is more than
+    usual for a variance with fewer degrees of freedom than most.
+    """
+    some, kind = np.unique(np.maximum(df, 1.0), return_inverse=True)
+    usable = (s2 > 0) & (df >= 1)
+    if np.count_nonzero(usable) < 2:
+        return VariancePrior(0.0, 1.0)
+    half = some / 2
+    own = kind[usable]
+    shift = (digamma(half) - np.log(half))[own]
+    e = np.log(s2[usable]) - shift
+    one = np.ones(len(e))
+    middle = weighted_median(e, one)
+    reach = 5 * 1.4826 * weighted_median(np.abs(e - middle), one)
+    chance = polygamma(1, half)
+    outlier_threshold: float | FloatArray = np.inf
+    if reach > _TIED:
+        median = gammaincinv(half, 0.5)
+        down = np.log(median / gammaincinv(half, 1e-7))
+        up = np.log(gammainccinv(half, 1e-7) / median)
+        usual = weighted_median(up[own], one)
+        further = np.maximum(up - usual, 0.0)
+        inside = (e <= middle + reach + further[own]) & (
+            e >= middle - reach - down[own]
+        )
+        if not inside.all():
+            top = middle + reach + further + digamma(half)
+            outlier_threshold = (np.exp(top) / half)[kind]
+            e, own = e[inside], own[inside]
+    centre = float(e.mean())
+    variance = float(((e - centre) ** 2).sum()) / max(len(e) - 1, 1)
+    excess = variance - float(chance[own].mean())
+    return _from_logarithms(centre, excess, outlier_threshold)
 
 
 def _log_variances(s2: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -262,7 +339,12 @@ def moderated(moments: ClassMoments, without_outliers: bool = True) -> Variance:
         known = np.where(known > tiny**2, known, 0.0)
     prior = variance_prior(known, df, without_outliers)
     within = prior.shrink(plain.within, df, out=plain.within)
-    return Variance(within, within[None, :], df + prior.degrees_of_freedom)
+    enough = plain.known
+    if prior.degrees_of_freedom > 0:
+        enough = None  # the prior says what is usual
+    elif enough is not None:
+        within[~enough] = 1.0
+    return Variance(within, within[None, :], df + prior.degrees_of_freedom, enough)
 
 
 @dataclass(frozen=True)

@@ -174,13 +174,13 @@ class EffectDisplay(Display):
         return cls(
             mean,
             model.prob_zero_[there],
-            lfsr,
             model.s_value_[there],
             np.lexsort((-np.abs(z), lfsr)),
             found,
             (z < 0).astype(np.intp),
             ["above the others", "below the others"],
             "posterior mean",
+            lfsr=lfsr,
         )
 
     @classmethod

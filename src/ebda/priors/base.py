@@ -78,11 +78,13 @@ class BasePriorEstimator(BaseEstimator):
         return tags
 
 
-def refit(estimator: PriorEstimator, z: FloatArray) -> PriorEstimator:
+def refit(
+    estimator: PriorEstimator, z: FloatArray, scale: FloatArray | float = 1.0
+) -> PriorEstimator:
     """The same estimator, fitted to values similar to those that it was fitted to."""
     copy = getattr(estimator, "for_similar_values", partial(clone, estimator))
     again: PriorEstimator = copy()
-    return again.fit(z)
+    return again.fit(z, scale)
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ from ebda.kernels.hermite import Table, fits_in_table
 from ebda.listing import listed
 from ebda.sizes import sizes
 from ebda.storage.fields import VALUES, Array
-from ebda.storage.objects import Schema, register
+from ebda.storage.objects import Nested, Schema, register
 from ebda.typing import FloatArray
 
 
@@ -245,6 +245,62 @@ register(
             "scale": Array(VALUES, ("finite", "positive")),
             "atoms": Array(("t",), ("finite", "ascending")),
             "log_weights": Array(("t",), ("zero or less", "logs of a distribution")),
+        },
+        role="posterior",
+    )
+)
+
+
+@dataclass(frozen=True, eq=False)
+class RescaledPosterior:
+    """A posterior in other units: that of ``eta / unit``.
+
+    Parameters
+    ----------
+    posterior : Posterior
+        Of eta.
+    unit : ndarray
+        Of the shape of its values, or one that is broadcast to it.
+
+    Examples
+    --------
+    >>> from ebda.priors import DiscretePrior
+    >>> prior = DiscretePrior([0.0, 3.0], [0.5, 0.5])
+    >>> posterior = prior.posterior(np.array([9.0]), 2.0)
+    >>> RescaledPosterior(posterior, np.array([2.0])).mean.round(2)
+    array([1.49])
+    """
+
+    posterior: Posterior
+    unit: FloatArray
+
+    @property
+    def mean(self) -> FloatArray:
+        return self.posterior.mean / self.unit
+
+    @property
+    def prob_zero(self) -> FloatArray:
+        return self.posterior.prob_zero
+
+    @property
+    def sd(self) -> FloatArray:
+        return self.posterior.sd / self.unit
+
+    @property
+    def lfsr(self) -> FloatArray:
+        return self.posterior.lfsr
+
+    def interval(self, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
+        lower, upper = self.posterior.interval(level)
+        return lower / self.unit, upper / self.unit
+
+
+register(
+    Schema(
+        RescaledPosterior,
+        {
+            "posterior": Nested("posterior", values=VALUES),
+            "unit": Array(VALUES, ("finite", "positive")),
         },
         role="posterior",
     )

@@ -82,6 +82,28 @@ def imbalance(case: Case) -> Caution | None:
     )
 
 
+def missing_values(case: Case) -> Caution | None:
+    """Values that were missing in the fit, and features that had too few."""
+    moments = case.model.moments_
+    if moments.observed is None:
+        return None
+    total = float(moments.counts.sum()) * moments.means.shape[1]
+    share = 1 - float(moments.observed.sum()) / total
+    gone = np.flatnonzero(moments.without_values)
+    words = (
+        f"{percent(share)} of the values were missing in the fit. Means, variances and "
+        "standard errors are of the values that are there, and a missing value of a "
+        "new sample is what its others make expected. That is right where values are "
+        "missing by chance, and not where they are missing because of what they are."
+    )
+    if len(gone):
+        words += (
+            f" {count(len(gone), 'feature')} without a value in some class "
+            f"{'has' if len(gone) == 1 else 'have'} no weight."
+        )
+    return Caution(bool(len(gone)), "Missing values", words)
+
+
 def no_better_than_chance(case: Case) -> Caution | None:
     """An error whose interval reaches that of the most frequent class."""
     e = case.evaluation
@@ -236,6 +258,7 @@ CHECKS: tuple[Callable[[Case], Caution | None], ...] = (
     no_error,
     perfect_feature,
     imbalance,
+    missing_values,
     logarithms,
     factors,
     no_evaluation,

@@ -15,7 +15,7 @@ from scipy import sparse
 from scipy.special import gammaln
 
 from ebda.covariance.factor import largest_by_chance
-from ebda.data import RowSamples, Samples
+from ebda.data import RowSamples
 from ebda.typing import FloatArray, IntArray
 
 # Number of factors examined: a batch that matters is among the strongest.
@@ -61,8 +61,9 @@ def strongest_factors(
     rows : ndarray of int
         The rows of X that the scores belong to.
     """
-    samples: Samples = RowSamples.of(X, codes, None).kept()
+    samples = RowSamples.of(X, codes, None).kept()
     moments = samples.moments(n_classes)
+    samples = samples.as_in(moments)
     df = float(moments.counts.sum() - (moments.counts > 0).sum())
     variance = moments.centred_squares.sum(axis=0) / max(df, 1.0)
     varying = variance > 0

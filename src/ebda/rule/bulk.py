@@ -264,7 +264,9 @@ def bulk_of(z: FloatArray, correlation: float | None) -> Bulk:
     return Bulk(loc, scale, share, weights)
 
 
-def width_of_f(f: FloatArray, df1: int, df2: float, correlation: float | None) -> float:
+def width_of_f(
+    f: FloatArray, df1: int, df2: float | FloatArray, correlation: float | None
+) -> float:
     """By what the F distribution is to be multiplied to be the null of F statistics.
 
     So that its median is that of the values; at least 1, and at most what chance
@@ -276,7 +278,7 @@ def width_of_f(f: FloatArray, df1: int, df2: float, correlation: float | None) -
         F statistics of features that vary.
     df1 : int
         Number of independent contrasts.
-    df2 : float
+    df2 : float or ndarray of shape (n_features,)
         Degrees of freedom of the variance.
     correlation : float, optional
         As in :func:`bulk_of`.
@@ -289,5 +291,5 @@ def width_of_f(f: FloatArray, df1: int, df2: float, correlation: float | None) -
     """
     if len(f) < _FEWEST:
         return 1.0
-    middle = float(np.median(f) / f_distribution.ppf(0.5, df1, df2))
+    middle = float(np.median(f / f_distribution.ppf(0.5, df1, df2)))
     return chance_width(middle, correlation, len(f), df1)

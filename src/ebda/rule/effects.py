@@ -2,6 +2,11 @@
 
 The contrasts are decorrelated, a prior is fitted to them, and each gets its posterior.
 Every shrinkage of the same effects is then a rule.
+
+Where values are missing, contrasts have standard errors s_j times as large as with all
+values. What features have in common are the effects, and not how many of their values
+are missing: the prior is fitted to ``s_j z_j``, whose noise is s_j, and the posterior
+is of these.
 """
 
 from __future__ import annotations
@@ -15,7 +20,7 @@ from ebda.cached import cached_property
 from ebda.covariance import Covariance, Decorrelated
 from ebda.moments import ClassMoments, Contrasts
 from ebda.priors import PriorEstimator
-from ebda.priors.posterior import Posterior, Prior
+from ebda.priors.posterior import Posterior, Prior, RescaledPosterior
 from ebda.rule.linear_rule import LinearRule, rule_of_weights
 from ebda.rule.shrinkage import Shrinkage
 from ebda.typing import FloatArray
@@ -56,10 +61,19 @@ class Effects:
     @cached_property
     def prior_estimator(self) -> PriorEstimator:
         """The prior, fitted to the values of features that are not constant."""
-        z = self.z
-        return self.estimator.fit(
-            z[:, ~self.contrasts.constant] if self.contrasts.any_constant else z
-        )
+        z, scale = self.z, self.noise
+        if self.contrasts.any_constant:
+            varying = ~self.contrasts.constant
+            z = z[:, varying]
+            scale = None if scale is None else scale[:, varying]
+        if scale is None:
+            return self.estimator.fit(z)
+        return self.estimator.fit(z * scale, scale)
+
+    @property
+    def noise(self) -> FloatArray | None:
+        """Noise of the effects that have the prior; None where it is 1."""
+        return None if self.covariance.orders_effects else self.contrasts.noise
 
     @cached_property
     def prior(self) -> Prior:
@@ -73,7 +87,7 @@ class Effects:
 
     def posterior_of(self, z: FloatArray) -> Posterior:
         """The posterior of such values."""
-        return self.prior.posterior(z)
+        return posterior_with_noise(self.prior, z, self.noise)
 
     def _posterior_for(self, shrinkage: Shrinkage) -> Posterior:
         """The posterior, or nothing for a shrinkage that does not look at it."""
@@ -148,12 +162,23 @@ class Effects:
             Whether to correct the bias of the midpoint; False is the paper's rule.
         """
         divergence = None
-        if unbiased and not is_balanced(self.contrasts, moments.counts):
+        balanced = is_balanced(self.contrasts, moments.counts)
+        if unbiased and not (balanced and moments.observed is None):
             divergence = self.divergence(shrinkage, kappa)
         weights, variance = self.weights(shrinkage, kappa)
         return rule_of_weights(
             moments, self.contrasts, weights, variance, class_prior, divergence
         )
+
+
+def posterior_with_noise(
+    prior: Prior, z: FloatArray, noise: FloatArray | None
+) -> Posterior:
+    """Posterior of z in units of its noise, under a prior of ``noise * z``."""
+    if noise is None:
+        return prior.posterior(z)
+    unit = np.broadcast_to(noise, z.shape)
+    return RescaledPosterior(prior.posterior(z * unit, unit), unit)
 
 
 def is_balanced(contrasts: Contrasts, counts: FloatArray) -> bool:

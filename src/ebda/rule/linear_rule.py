@@ -28,6 +28,7 @@ import numpy as np
 from ebda.covariance import Covariance
 from ebda.kernels.rows import divide_by_root, inner_products, row_products
 from ebda.moments import ClassMoments, Contrasts
+from ebda.moments.contrasts import error_factor
 from ebda.typing import FloatArray
 
 
@@ -120,8 +121,12 @@ def rule_of_weights(
     intercept = log_odds(class_prior) - at_middle
     correction = None
     if divergence is not None:
-        bias = midpoint_bias(contrasts, moments.counts)
-        correction = divergence * bias[:, None]
+        if moments.observed is None:
+            bias = midpoint_bias(contrasts, moments.counts)[:, None]
+        else:
+            sides = contrasts.positive**2 - contrasts.negative**2
+            bias = error_factor(sides, moments.n_values) / 2
+        correction = divergence * bias
         intercept += correction.sum(axis=1)
     return LinearRule(coef, intercept, root_of_sum(variance), correction)
 

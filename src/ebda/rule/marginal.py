@@ -7,6 +7,7 @@ is usual, d the degrees of freedom of the residuals and d0 those of the prior,
     F = sum_k n_k (m_k - m)^2 / ((K - 1) s_j^2) = sum_k (1 - n_k / N) t_k^2 / (K - 1),
 
 and t_k compares class k with the mean of all samples. Common factors are not removed.
+Where values are missing, n_k, N and d are those of the feature.
 
 Where the classes have other variances, t and F are too large or too small unless the
 classes are of one size. So a feature is judged by two statistics, and the weaker
@@ -35,10 +36,10 @@ class Statistics:
     ----------
     t : ndarray of shape (n_contrasts, n_features)
         Differences over their standard errors.
-    df : float
+    df : float or ndarray of shape (n_features,)
         Degrees of freedom of the variances.
-    counts : ndarray of shape (n_classes,)
-        Samples of each class.
+    counts : ndarray of shape (n_classes, 1) or (n_classes, n_features)
+        Samples of each class, or values of each feature.
     ratio : ndarray of shape (n_contrasts, n_features) or float
         Variance of the difference with a variance for each class, over that with one.
     own_df : ndarray of shape (n_contrasts, n_features) or float
@@ -46,7 +47,7 @@ class Statistics:
     """
 
     t: FloatArray
-    df: float
+    df: float | FloatArray
     counts: FloatArray
     ratio: FloatArray | float = 1.0
     own_df: FloatArray | float = np.inf
@@ -56,15 +57,16 @@ class Statistics:
         """``(1 - n_k / N) / (K - 1)``: what t_k^2 has of F."""
         k = len(self.counts)
         if k == 2:
-            return np.ones(1)
-        share: FloatArray = (1 - self.counts / self.counts.sum()) / (k - 1)
+            return np.ones((1, 1))
+        total = np.maximum(self.counts.sum(axis=0), 1.0)
+        share: FloatArray = (1 - self.counts / total) / (k - 1)
         return share
 
     @property
     def f(self) -> FloatArray:
         """The F statistic of each feature; the square of t for two classes."""
         with np.errstate(over="ignore"):
-            f: FloatArray = self.share @ np.square(self.t)
+            f: FloatArray = (self.share * np.square(self.t)).sum(axis=0)
         return f
 
     @property
@@ -84,8 +86,8 @@ class Statistics:
     @property
     def cautious_f(self) -> FloatArray:
         """F over its expectation with a variance for each class, where that is more."""
-        # share @ ratio is 1 with equal variances, since the shares add up to 1.
-        expected = self.share @ (np.ones_like(self.t) * self.ratio)
+        # This is 1 with equal variances, since the shares add up to 1.
+        expected = (self.share * np.ones_like(self.t) * self.ratio).sum(axis=0)
         return np.asarray(self.f / np.maximum(expected, 1.0))
 
 
@@ -103,9 +105,39 @@ def moderated_t(moments: ClassMoments) -> tuple[Statistics, Contrasts]:
     """
     variance = moderated(moments, without_outliers=False)
     contrasts = class_contrasts(moments, variance)
-    df = min(variance.degrees_of_freedom, most_df(moments, contrasts))
+    df = np.minimum(variance.degrees_of_freedom, most_df(moments, contrasts))
     ratio, own_df = by_class(moments, contrasts, df)
-    return Statistics(contrasts.z, df, moments.counts, ratio, own_df), contrasts
+    t = contrasts.z if moments.observed is None else _t_of_values(moments, contrasts)
+    return Statistics(t, df, moments.n_values, ratio, own_df), contrasts
+
+
+def _t_of_values(moments: ClassMoments, contrasts: Contrasts) -> FloatArray:
+    """t of the values that there are, against the mean of those of all classes."""
+    n_contrasts = len(contrasts.z)
+    difference = np.zeros_like(contrasts.z)
+    factor = np.zeros_like(contrasts.z)
+    for k, n in enumerate(_counted(moments)):
+        w = _weights(moments, n_contrasts, k)
+        difference += w * moments.means[k]
+        factor += w**2 / n
+    t: FloatArray = difference / np.sqrt(factor * contrasts.variance)
+    t[:, contrasts.constant] = 0.0
+    return t
+
+
+def _counted(moments: ClassMoments) -> FloatArray:
+    """Number of values; one where there is none, which has no weight."""
+    return np.maximum(moments.n_values, 1.0)
+
+
+def _weights(moments: ClassMoments, n_contrasts: int, k: int) -> FloatArray:
+    """What each contrast has of the mean of class k, one column per feature or one."""
+    if n_contrasts == 1:
+        return np.full((1, 1), 2.0 * k - 1.0)
+    n = moments.n_values
+    own = (np.arange(n_contrasts) == k)[:, None]
+    weights: FloatArray = own - n[k] / np.maximum(n.sum(axis=0), 1.0)
+    return weights
 
 
 def most_df(moments: ClassMoments, contrasts: Contrasts) -> float:
@@ -150,7 +182,7 @@ def rest_variance(z: FloatArray, common: FloatArray | None, df: float) -> FloatA
 
 
 def by_class(
-    moments: ClassMoments, contrasts: Contrasts, df: float
+    moments: ClassMoments, contrasts: Contrasts, df: float | FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """`ratio` and `own_df` of :class:`Statistics`.
 
@@ -164,25 +196,29 @@ def by_class(
         Of all samples.
     contrasts : Contrasts
         With the common variance.
-    df : float
+    df : float or ndarray of shape (n_features,)
         Degrees of freedom of the common variance.
     """
-    counts = moments.counts
-    part = (contrasts.positive - contrasts.negative) ** 2 / counts
     total = np.zeros_like(contrasts.z)
     squares = np.zeros_like(contrasts.z)
-    for k, n in enumerate(counts):
+    common = np.zeros_like(contrasts.z)
+    for k, n in enumerate(_counted(moments)):
         variance, n_free = contrasts.variance, df
-        if n > 1:
-            s2 = moments.centred_squares[k] / (n - 1)
-            prior = variance_prior(s2, n - 1)
-            variance = prior.shrink(s2, n - 1)
-            n_free = n - 1 + min(prior.degrees_of_freedom, df)
-        a = part[:, k, None] * variance
+        if moments.counts[k] > 1:
+            free = n - 1 if len(n) > 1 else float(n[0] - 1)
+            s2 = moments.centred_squares[k] / np.maximum(free, 1.0)
+            prior = variance_prior(s2, free)
+            several = n > 1
+            variance = np.where(several, prior.shrink(s2, free), variance)
+            own = free + np.minimum(prior.degrees_of_freedom, df)
+            n_free = np.where(several, own, df)
+        part = _weights(moments, len(contrasts.z), k) ** 2 / n
+        a = part * variance
+        common += part
         total += a
         squares += a**2 / n_free
-    ratio = total / (part.sum(axis=1)[:, None] * contrasts.variance)
     with np.errstate(invalid="ignore", divide="ignore"):
+        ratio = total / (common * contrasts.variance)
         own_df = np.where(squares > 0, total**2 / squares, df)
     # Without any variance within the classes the common one decides.
     return np.where(total > 0, ratio, 1.0), own_df

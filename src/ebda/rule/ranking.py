@@ -37,8 +37,8 @@ class FeatureList:
         What is asked, in a sentence.
     t : ndarray
         Moderated t of each contrast: the difference over its standard error.
-    df : float
-        Degrees of freedom of t.
+    df : float or ndarray of shape (n_features,)
+        Degrees of freedom of t; one for each feature where values are missing.
     log_p : ndarray
         Logarithm of its p-value against the bulk of the values
         (:mod:`ebda.rule.bulk`), for each contrast.
@@ -58,7 +58,7 @@ class FeatureList:
 
     question: str
     t: FloatArray
-    df: float
+    df: float | FloatArray
     log_p: FloatArray
     q_value: FloatArray
     lfdr: FloatArray
@@ -280,8 +280,9 @@ def feature_list(
         )  # fmt: skip
     over = np.zeros_like(f)
     judged = statistics.cautious_f[varying]
-    width = width_of_f(judged, statistics.df1, df, correlation)
-    over[varying] = log_f_tail(judged / width, float(statistics.df1), df)
+    own = df[varying] if isinstance(df, np.ndarray) and df.ndim else df
+    width = width_of_f(judged, statistics.df1, own, correlation)
+    over[varying] = log_f_tail(judged / width, float(statistics.df1), own)
     # Where nearly all features differ pi0 would be no more than a guess.
     q_over, local_over = (row[0] for row in _rates(over[None, :], varying, pi0=1.0))
     # A class is named only where there is any difference between the classes.

@@ -13,10 +13,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ebda.covariance import COVARIANCES, Summary
+from ebda.covariance.factor import factors_of
 from ebda.moments import VARIANCES, ClassMoments, Contrasts, class_contrasts
 from ebda.moments.contrasts import choose_features, choose_runs
 from ebda.priors import PriorEstimator
 from ebda.rule.effects import Effects
+from ebda.rule.expected import Expectation
 from ebda.rule.linear_rule import LinearRule, root_of_sum
 from ebda.rule.shrinkage import SHRINKAGES, Shrinkage
 from ebda.sizes import sizes
@@ -75,6 +77,11 @@ class Recipe:
     def covariances(self) -> list[str]:
         """The covariances that are used."""
         return list(dict.fromkeys(covariance for covariance, _ in self.names))
+
+    @property
+    def uses_samples(self) -> bool:
+        """Whether any covariance is estimated from the samples."""
+        return any(COVARIANCES[name].needs_samples for name in self.covariances)
 
     def only(self, names: Iterable[Name]) -> Recipe:
         """The same with these candidates alone."""
@@ -167,6 +174,22 @@ class Recipe:
         known = effects[name[0] if name[0] in effects else _INDEPENDENT]
         how = self.shrinkage(name)
         return known.rule(moments, equal, how, self.kappa, self.unbiased)
+
+    def expectation(
+        self, effects: dict[str, Effects], data: Summary
+    ) -> Expectation | None:
+        """What missing values of new samples are expected from: common factors.
+
+        Those that a covariance has found. They are looked for on purpose only where
+        values are missing in the data.
+        """
+        for known in effects.values():
+            if known.covariance.low_rank is not None:
+                return Expectation(*known.covariance.low_rank)
+        if data.moments.observed is None or not self.uses_samples:
+            return None
+        factors = factors_of(data)
+        return None if factors is None else Expectation(*factors.low_rank)
 
     def score_sd(self, name: Name, effects: dict[str, Effects]) -> float:
         """Standard deviation of a candidate's scores, as its own model has it."""

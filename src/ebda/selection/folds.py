@@ -128,7 +128,9 @@ def held_out_scores(
         (
             recipe,
             effects,
-            FoldStack(data, [np.flatnonzero(folds != f) for f in group]),
+            FoldStack(
+                data, [np.flatnonzero(folds != f) for f in group], recipe.uses_samples
+            ),
             [np.flatnonzero(folds == f) for f in group],
         )
         for group in groups
@@ -150,8 +152,12 @@ def _score_folds(
     contrasts, counts = stack.contrasts, stack.counts
     n_contrasts = len(contrasts.z) // len(stack.train)
     counts_of_row = np.repeat(counts, n_contrasts, axis=0)
-    bias = midpoint_bias(contrasts, counts_of_row)
-    correct = recipe.unbiased and not is_balanced(contrasts, counts_of_row)
+    if stack.gaps is None:
+        bias = midpoint_bias(contrasts, counts_of_row)
+        correct = recipe.unbiased and not is_balanced(contrasts, counts_of_row)
+    else:
+        bias = stack.gaps.midpoint_bias(contrasts)
+        correct = recipe.unbiased
     held = np.repeat(np.arange(len(test)), [len(t) for t in test])
     scores = {}
     for covariance in recipe.covariances:
@@ -164,9 +170,10 @@ def _score_folds(
                 continue
             how = recipe.shrinkage(name)
             weights, variance = e.weights(how, recipe.kappa)
-            add = np.zeros(len(weights))
+            add = np.zeros_like(bias)
             if correct:
-                add = e.divergence(how, recipe.kappa).sum(axis=1) * bias
+                divergence = e.divergence(how, recipe.kappa)
+                add = (divergence if bias.ndim == 2 else divergence.sum(axis=1)) * bias
             sd = np.sqrt(variance.reshape(len(test), -1).sum(axis=1))
             score = stack.scores(weights, add, test)
             scores[name] = score / np.where(sd > 0, sd, 1.0)[held, None]

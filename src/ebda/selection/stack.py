@@ -17,19 +17,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from ebda.cached import cached_property
 from ebda.covariance import Covariance, Decorrelated, Summary
+from ebda.covariance.factor import factors_of
 from ebda.covariance.summary import Residuals, RowResiduals
 from ebda.data import Samples
 from ebda.kernels.threads import no_fork
 from ebda.moments import ClassMoments, Contrasts
-from ebda.moments.contrasts import contrast_weights
+from ebda.moments.contrasts import contrast_weights, error_factor
 from ebda.priors.base import refit
 from ebda.priors.posterior import Posterior, Prior, mean_slope
-from ebda.rule.effects import Effects
+from ebda.rule.effects import Effects, posterior_with_noise
+from ebda.rule.expected import Expectation
+from ebda.selection.gaps import FoldGaps, HeldOutGaps
 from ebda.typing import FloatArray, IntArray
 
 
@@ -62,6 +66,7 @@ class FoldSummary(Summary):
         self._n_classes = len(whole.moments.counts)
         self.contrasts, self.residuals = contrasts, residuals
         self.sum_of_squared_variances = whole.sum_of_squared_variances
+        self.share, self.scale, self.overlap = whole.share, whole.scale, whole.overlap
 
     # Most covariances need the residuals alone; these take longer.
 
@@ -167,9 +172,10 @@ class StackedPosterior:
     @cached_property
     def parts(self) -> list[Posterior]:
         """Those of each fold."""
-        rows = np.split(self.z, len(self.effects.covariances), axis=-2)
-        pairs = zip(self.effects.priors, rows, strict=True)
-        return [prior.posterior(own) for prior, own in pairs]
+        n = len(self.effects.covariances)
+        rows = np.split(self.z, n, axis=-2)
+        known = zip(self.effects.priors, rows, self.effects.noises, strict=True)
+        return [posterior_with_noise(prior, own, noise) for prior, own, noise in known]
 
     @property
     def mean(self) -> FloatArray:
@@ -224,14 +230,28 @@ class StackedEffects(Effects):
         """The prior of each fold."""
         parts = np.split(self.z, len(self.covariances))
         return [
-            part.prior(z, partial(self._refitted, z), rough=True)
-            for part, z in zip(self.covariances, parts, strict=True)
+            part.prior(z, partial(self._refitted, z, noise), rough=True)
+            for part, z, noise in zip(self.covariances, parts, self.noises, strict=True)
         ]
 
-    def _refitted(self, z: FloatArray) -> Prior:
+    @property
+    def noises(self) -> list[FloatArray | None]:
+        """Noise of the effects of each fold; None where it is 1."""
+        folds = self.covariances
+        if self.contrasts.noise is None:
+            return [None] * len(folds)
+        parts = np.split(self.contrasts.noise, len(folds))
+        pairs = zip(folds, parts, strict=True)
+        return [None if fold.orders_effects else noise for fold, noise in pairs]
+
+    def _refitted(self, z: FloatArray, noise: FloatArray | None) -> Prior:
         if self.contrasts.any_constant:
-            z = z[:, ~self.contrasts.constant]
-        return refit(self.estimator, z).prior_
+            varying = ~self.contrasts.constant
+            z = z[:, varying]
+            noise = None if noise is None else noise[:, varying]
+        if noise is None:
+            return refit(self.estimator, z).prior_
+        return refit(self.estimator, z * noise, noise).prior_
 
     def posterior_of(self, z: FloatArray) -> Posterior:
         return StackedPosterior(self, z)
@@ -247,10 +267,13 @@ class FoldStack:
         All samples.
     train : list of ndarray of int
         The training samples of each fold.
+    expects : bool
+        Whether missing values are expected from common factors, where there are any.
     """
 
     data: Summary
     train: list[IntArray]
+    expects: bool = True
 
     @property
     def samples(self) -> Samples:
@@ -290,6 +313,11 @@ class FoldStack:
         return means
 
     @cached_property
+    def gaps(self) -> FoldGaps | None:
+        """What missing values change; None if none is missing."""
+        return None if self.data.present is None else FoldGaps(self.data, self.train)
+
+    @cached_property
     @no_fork()
     def contrasts(self) -> Contrasts:
         """Contrasts of all folds, one fold's rows after another's."""
@@ -304,15 +332,22 @@ class FoldStack:
         counts = np.repeat(self.counts, len(own[0]), axis=0)
         root = (weights**2 / counts).sum(axis=1)[:, None]
         all_weights = whole.positive - whole.negative
-        all_root = (all_weights**2 / self.data.moments.counts).sum(axis=1)[:, None]
+        all_root = error_factor(all_weights**2, self.data.moments.n_values)
         repeat = (len(self.train), 1)
+        noise = None
+        if self.gaps is None:
+            z = moved @ self.data.rows
+            z += weights @ self.means
+        else:
+            z, root = self.gaps.contrasts(weights, self.means)
+            if whole.noise is not None:
+                # As much larger than with all samples as the errors are.
+                noise = np.tile(whole.noise / np.sqrt(all_root), repeat)
+                noise *= np.sqrt(root)
         factor = np.tile(whole.variance_factor / all_root, repeat) * root
-        z = moved @ self.data.rows
-        z += weights @ self.means
         z /= np.sqrt(factor)
-        return replace(
-            whole, z=z, variance_factor=factor, positive=positive, negative=negative
-        )
+        sides_of = {"positive": positive, "negative": negative}
+        return replace(whole, z=z, variance_factor=factor, noise=noise, **sides_of)
 
     @cached_property
     def folds(self) -> list[FoldSummary]:
@@ -342,12 +377,42 @@ class FoldStack:
                     variance_factor=factor,
                     positive=positive,
                     negative=negative,
+                    noise=None,
                 ),
                 RowResiduals(self.data.rows, self.data.gram, codes, weight, used),
                 self.data,
             )
             for used, z, factor, positive, negative in parts
         ]
+
+    def _held_out(self, test: list[IntArray]) -> list[HeldOutGaps]:
+        """Held-out samples with missing values, once for all candidates."""
+        known: tuple[Any, list[HeldOutGaps]] | None = vars(self).get("_known_held_out")
+        if known is not None and known[0] is test:
+            return known[1]
+        assert self.gaps is not None
+        gaps, samples = self.gaps, self.samples
+        root = np.sqrt(samples.weight)[:, None]
+        sides = np.split(
+            (self.contrasts.positive + self.contrasts.negative) / 2, len(test)
+        )
+        held = []
+        for fold, middle, moved, t in zip(
+            self.folds, sides, gaps.moved, test, strict=True
+        ):
+            factors = factors_of(fold) if self.expects else None
+            held.append(
+                HeldOutGaps(
+                    self.data.rows[t] * (gaps.unit / root[t]),
+                    gaps.present[t],
+                    samples.codes[t],
+                    self.means,
+                    middle @ (self.means + moved),
+                    None if factors is None else Expectation(*factors.low_rank),
+                )
+            )
+        vars(self)["_known_held_out"] = test, held
+        return held
 
     @no_fork()
     def scores(
@@ -360,11 +425,17 @@ class FoldStack:
         weights : ndarray of shape (n_folds * n_contrasts, n_features)
             In units of the standard deviations.
         correction : ndarray of shape (n_folds * n_contrasts,)
-            Added to the scores.
+            Added to the scores; of shape (n_folds * n_contrasts, n_features) where
+            values are missing.
         test : list of ndarray of int
             The samples of each fold.
         """
         n, codes = len(self.train), self.samples.codes
+        if self.gaps is not None:
+            folds = np.split(weights, n), np.split(correction, n), self._held_out(test)
+            return np.concatenate(
+                [held.scores(w, add).T for w, add, held in zip(*folds, strict=True)]
+            )
         on_rows = np.split(weights @ self.data.rows.T, n)
         on_means = np.split(weights @ self.means.T, n)
         sides = self.contrasts.positive + self.contrasts.negative

@@ -304,8 +304,7 @@ def select(
     samples, names = data.samples, recipe.names
     assert samples is not None
     n_classes = len(data.moments.counts)
-    scale = np.sqrt(data.contrasts.variance)
-    key = samples.fingerprint(data.moments.means, scale)
+    key = samples.fingerprint(data.moments.means, data.scale)
     folds = assign_folds(key, samples.codes, least, seed)
     held = folds >= 0
     if (

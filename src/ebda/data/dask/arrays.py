@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -17,8 +19,8 @@ from ebda.data.dask.running import Runner, tree
 from ebda.data.dask.samples import ClusterSamples, NotKeptError
 from ebda.data.finite import check_block
 from ebda.data.matrix import Matrix, in_two_dimensions
-from ebda.data.protocols import Labels, Samples
-from ebda.kernels.scores import scores
+from ebda.data.protocols import GapRule, Labels, Samples
+from ebda.kernels.scores import gap_sums, incomplete, scores
 from ebda.moments.classwise import ClassMoments, merge_all
 from ebda.typing import FloatArray, IntArray
 
@@ -99,20 +101,52 @@ class DaskData(Matrix):
             samples = samples.thinned(np.concatenate(hashes))
             if samples.fits_in_memory():
                 samples, _ = samples.persist()
-            return ClassMoments.join_features(parts), samples
+            moments = ClassMoments.join_features(parts)
+            return moments, samples.as_in(moments)
         if samples is not None and samples.fits_in_memory():
             samples, columns = samples.persist(others=columns)
-        return ClassMoments.join_features(self.runner.run(columns)), samples
+        moments = ClassMoments.join_features(self.runner.run(columns))
+        return moments, None if samples is None else samples.as_in(moments)
 
-    def scores(self, coef: FloatArray, intercept: FloatArray) -> Any:
-        """``X @ coef.T + intercept``, as a lazy Dask array with the chunks of X."""
+    def scores(
+        self, coef: FloatArray, intercept: FloatArray, rule: GapRule | None = None
+    ) -> Any:
+        """``X @ coef.T + intercept``, as a lazy Dask array with the chunks of X.
+
+        Whether values are missing is not known before it is computed, and so the sums
+        that missing values need are computed for every sample.
+        """
+        if rule is None:
+            return self._sums(_block_scores, coef) + intercept
+        plain = self._sums(partial(_block_scores, allow_missing=True), coef) + intercept
+        of_gaps = partial(_block_gap_sums, n_values=len(rule.values))
+        sums = self._sums(of_gaps, np.vstack([rule.values, rule.gaps]))
+        return da.blockwise(
+            *(partial(_completed, finish=rule.finish), "ik", plain, "ik", sums, "im"),
+            dtype=np.float64,
+            concatenate=True,
+            align_arrays=False,
+            meta=np.empty((0, 0)),
+        )
+
+    def _sums(self, function: Any, rows: FloatArray) -> Any:
+        """Sums over the features of what a function makes of each chunk and the rows.
+
+        Parameters
+        ----------
+        function : callable
+            From a chunk, its columns of `rows`, transposed, and its first row and
+            column.
+        rows : ndarray of shape (n_rows, n_features)
+            What chunks are multiplied with.
+        """
         row_edges, col_edges = edges(self.X.chunks[0]), edges(self.X.chunks[1])
-        by_chunk = da.from_array(coef.T, chunks=(self.X.chunks[1], (len(coef),)))
+        by_chunk = da.from_array(rows.T, chunks=(self.X.chunks[1], (len(rows),)))
         # The first row and the first column of each chunk.
         top = da.from_array(np.array(row_edges[:-1]), chunks=1)
         left = da.from_array(np.array(col_edges[:-1]), chunks=1)
         parts = da.blockwise(
-            _block_scores,
+            function,
             "ijk",
             *(self.X, "ij", by_chunk, "jk", top, "i", left, "j"),
             dtype=np.float64,
@@ -120,7 +154,7 @@ class DaskData(Matrix):
             align_arrays=False,
             meta=np.empty((0, 0, 0)),
         )
-        return parts.sum(axis=1) + intercept
+        return parts.sum(axis=1)
 
 
 def map_rows(function: Any, score: Any, width: int | None, dtype: Any) -> Any:
@@ -146,15 +180,36 @@ def map_rows(function: Any, score: Any, width: int | None, dtype: Any) -> Any:
 
 def _block_moments(block: Any, labels: Labels, left: int) -> ClassMoments:
     values = as_values(block)
-    moments = labels.moments_of(values)
-    check_block(moments.means, values, labels.first, left)
-    return moments
+    return labels.checked_moments_of(values, labels.first, left)
 
 
 def _block_scores(
-    block: Any, coef: FloatArray, top: IntArray, left: IntArray
+    block: Any,
+    coef: FloatArray,
+    top: IntArray,
+    left: IntArray,
+    allow_missing: bool = False,
 ) -> FloatArray:
     values = as_values(block)
     part = scores(values, coef.T)
-    check_block(part, values, int(top[0]), int(left[0]))
+    check_block(part, values, int(top[0]), int(left[0]), allow_missing)
     return part[:, None, :]
+
+
+def _block_gap_sums(
+    block: Any, rows: FloatArray, top: IntArray, left: IntArray, n_values: int
+) -> FloatArray:
+    values, gaps = rows.T[:n_values], rows.T[n_values:]
+    return gap_sums(as_values(block), values, gaps)[:, None, :]
+
+
+def _completed(
+    plain: FloatArray, sums: FloatArray, finish: Callable[[FloatArray], FloatArray]
+) -> FloatArray:
+    """Scores, with those of samples that have missing values made of other sums."""
+    rows = incomplete(plain)
+    if not len(rows):
+        return plain
+    out = plain.copy()
+    out[rows] = finish(sums[rows])
+    return out

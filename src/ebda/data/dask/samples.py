@@ -127,7 +127,8 @@ class ClusterSamples(ChosenRows):
                 self.rows[part] - self.grid.row_edges[i],
                 *(v[part] for v in (self.codes, self.weight, self.number)),
             )
-            own = delayed((view, [] if by_row is None else [by_row[part]]))
+            more_rows = [] if by_row is None else [by_row[part]]
+            own = delayed((view, more_rows, self.has_missing))
             tasks.append(
                 [
                     call(block, method, v, own, more)
@@ -208,12 +209,12 @@ def _call_on_block(
     block: Any,
     method: str,
     by_column: list[Any],
-    own: tuple[tuple[IntArray, IntArray, FloatArray, IntArray], list[Any]],
+    own: tuple[tuple[IntArray, IntArray, FloatArray, IntArray], list[Any], bool],
     rest: list[Any],
 ) -> Any:
     """On a worker: a method of the samples in a block."""
-    view, by_row = own
-    samples = RowSamples(*view, as_values(block))
+    view, by_row, has_missing = own
+    samples = RowSamples(*view, as_values(block), has_missing=has_missing)
     return getattr(samples, method)(*by_column, *by_row, *rest)
 
 

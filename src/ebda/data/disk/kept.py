@@ -57,9 +57,20 @@ class DenseKept:
         a, b = np.searchsorted(self.rows, [block.rows.start, block.rows.stop])
         if a == b:
             return
+        if not np.can_cast(values.dtype, self.values.dtype, "same_kind"):
+            self._widen(values.dtype)  # the first block with NaN among integers
         whole = b - a == block.rows.stop - block.rows.start
         chosen = values if whole else values[self.rows[a:b] - block.rows.start]
         self.values[a:b, block.cols] = chosen
+
+    def _widen(self, dtype: np.dtype[Any]) -> None:
+        """Copy what is there to an array of a type that takes the values of both."""
+        before, (n, p) = self.values, self.values.shape
+        self.values = allocate(n, p, np.result_type(before.dtype, dtype))
+        width = max(1, sizes.tile_elements // max(n, 1))
+        for left in range(0, p, width):
+            cols = slice(left, min(left + width, p))
+            self.values[0:n, cols] = before[0:n, cols]
 
     def array(self) -> Any:
         return self.values

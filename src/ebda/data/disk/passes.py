@@ -14,10 +14,10 @@ import numpy.typing as npt
 from ebda.data.disk.kept import Kept, keep_rows
 from ebda.data.disk.source import Block, Source
 from ebda.data.finite import check_block
-from ebda.data.protocols import Labels, Samples
+from ebda.data.protocols import GapRule, Labels, Samples
 from ebda.data.samples import RowSamples
 from ebda.kernels.hashing import column_keys, hash_rows
-from ebda.kernels.scores import scores
+from ebda.kernels.scores import gap_sums, incomplete, scores
 from ebda.moments.classwise import ClassMoments
 from ebda.typing import FloatArray, IntArray
 
@@ -91,8 +91,8 @@ class BlockedData:
         columns: dict[int, ClassMoments] = {}
         for block, values in prefetched(self.source, self.source.plan()):
             rows, cols = block.rows, block.cols
-            part = labels.part(rows).moments_of(values)
-            check_block(part.means, values, rows.start, cols.start)
+            own = labels.part(rows)
+            part = own.checked_moments_of(values, rows.start, cols.start)
             before = columns.get(cols.start)
             columns[cols.start] = part if before is None else before.merge(part)
             if many:
@@ -105,7 +105,7 @@ class BlockedData:
                 samples = samples.thinned(hashes[samples.rows])
             samples = self._with_values(samples, kept)
         moments = ClassMoments.join_features(columns[left] for left in sorted(columns))
-        return moments, samples
+        return moments, None if samples is None else samples.as_in(moments)
 
     def _is_copied(self, samples: RowSamples) -> bool:
         return self.source.reference(len(samples)) is None
@@ -126,13 +126,31 @@ class BlockedData:
         assert kept is not None
         return kept
 
-    def scores(self, coef: FloatArray, intercept: FloatArray) -> FloatArray:
-        out = np.zeros((self.shape[0], len(coef)))
+    def scores(
+        self, coef: FloatArray, intercept: FloatArray, rule: GapRule | None = None
+    ) -> FloatArray:
+        out, allow_missing = np.zeros((self.shape[0], len(coef))), rule is not None
         for block, values in prefetched(self.source, self.source.plan()):
             part = scores(values, coef[:, block.cols])
-            check_block(part, values, block.rows.start, block.cols.start)
+            place = block.rows.start, block.cols.start
+            check_block(part, values, *place, allow_missing)
             out[block.rows] += part
         out += intercept
+        rows = incomplete(out)
+        if rule is not None and len(rows):
+            out[rows] = rule.finish(self._gap_sums(rows, rule.values, rule.gaps))
+        return out
+
+    def _gap_sums(
+        self, rows: IntArray, values: FloatArray, gaps: FloatArray
+    ) -> FloatArray:
+        """Sums over the features of some samples, in another pass."""
+        out = np.zeros((len(rows), len(values) + len(gaps)))
+        for block, X in prefetched(self.source, self.source.plan_for(rows)):
+            a, b = np.searchsorted(rows, [block.rows.start, block.rows.stop])
+            some = X[rows[a:b] - block.rows.start]
+            cols = block.cols
+            out[a:b] += gap_sums(some, values[:, cols], gaps[:, cols])
         return out
 
     def job_context(self) -> AbstractContextManager[Any]:

@@ -1,0 +1,191 @@
+"""The folds where values are missing: each feature has counts of its own.
+
+Residuals that are missing are zero. The class mean of a feature over the training
+samples of a fold is that of all samples, plus the sum of their residuals over the
+number of them that have a value. A held-out sample has the score that a new one would
+have: a missing value adds what is expected of it given the others
+(:mod:`ebda.rule.expected`), under the factors of the training samples.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ebda.cached import cached_property
+from ebda.covariance import Summary
+from ebda.kernels.threads import no_fork
+from ebda.moments import Contrasts
+from ebda.moments.contrasts import error_factor
+from ebda.rule.expected import Expectation
+from ebda.typing import FloatArray, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class FoldGaps:
+    """What missing values change in the folds.
+
+    Parameters
+    ----------
+    data : Summary
+        All samples.
+    train : list of ndarray of int
+        The training samples of each fold.
+    """
+
+    data: Summary
+    train: list[IntArray]
+
+    @property
+    def present(self) -> npt.NDArray[np.bool_]:
+        """Which values of the samples are there."""
+        assert self.data.present is not None
+        return self.data.present
+
+    @cached_property
+    def unit(self) -> FloatArray:
+        """Residuals in units of the standard deviations, over `Summary.rows`."""
+        return np.sqrt(self.data.share)
+
+    @cached_property
+    def _member(self) -> FloatArray:
+        """Root weights of the training samples by class: (n_folds, k, n)."""
+        samples = self.data.samples
+        assert samples is not None
+        shape = len(self.train), len(self.data.moments.counts), len(samples)
+        out = np.zeros(shape)
+        root = np.sqrt(samples.weight)
+        for part, t in zip(out, self.train, strict=True):
+            part[samples.codes[t], t] = root[t]
+        return out
+
+    @cached_property
+    @no_fork()
+    def n_values(self) -> FloatArray:
+        """Values of the training samples: (n_folds, n_classes, n_features)."""
+        member = self._member
+        flat = (member**2).reshape(-1, member.shape[2])
+        n: FloatArray = flat @ self.present.astype(np.float64)
+        return n.reshape(*member.shape[:2], -1)
+
+    @cached_property
+    @no_fork()
+    def moved(self) -> FloatArray:
+        """Class means of the folds less those of all samples, of that shape too."""
+        member = self._member
+        total = member.reshape(-1, member.shape[2]) @ self.data.rows
+        moved: FloatArray = total.reshape(self.n_values.shape) * self.unit
+        moved /= np.where(self.n_values > 0, self.n_values, 1.0)
+        return moved
+
+    def contrasts(
+        self, weights: FloatArray, means: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Contrasts, and their variances in units of the standard deviations.
+
+        Parameters
+        ----------
+        weights : ndarray of shape (n_folds * n_contrasts, n_classes)
+            Weights of the class means.
+        means : ndarray of shape (n_classes, n_features)
+            Class means of all samples in units of the standard deviations.
+
+        Returns
+        -------
+        d, factor : ndarray of shape (n_folds * n_contrasts, n_features)
+            Zero and finite where a class has no values.
+        """
+        d, factor = [], []
+        own = np.split(weights, len(self.train))
+        for w, moved, n in zip(own, self.moved, self.n_values, strict=True):
+            difference = w @ (means + moved)
+            difference[:, (n <= 0).any(axis=0)] = 0.0
+            d.append(difference)
+            factor.append(error_factor(w**2, n))
+        return np.concatenate(d), np.concatenate(factor)
+
+    def midpoint_bias(self, contrasts: Contrasts) -> FloatArray:
+        """Bias of the midpoint for each unit of the divergence, of every feature.
+
+        Parameters
+        ----------
+        contrasts : Contrasts
+            Those of the folds.
+        """
+        sides = contrasts.positive**2 - contrasts.negative**2
+        parts = zip(np.split(sides, len(self.train)), self.n_values, strict=True)
+        return np.concatenate([error_factor(side, n) / 2 for side, n in parts])
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOutGaps:
+    """Held-out samples of one fold about the midpoints of its contrasts.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_held_out, n_features)
+        Residuals about the class means of all samples, zero where missing.
+    present : ndarray of bool of that shape
+        Which values are there.
+    codes : ndarray of int of shape (n_held_out,)
+        Classes of the samples.
+    means : ndarray of shape (n_classes, n_features)
+        Class means of all samples.
+    middle : ndarray of shape (n_contrasts, n_features)
+        Midpoints of the fold. All of them in units of the standard deviations.
+    expectation : Expectation, optional
+        What tells missing values from the others.
+    """
+
+    rows: FloatArray
+    present: npt.NDArray[np.bool_]
+    codes: IntArray
+    means: FloatArray
+    middle: FloatArray
+    expectation: Expectation | None
+
+    @cached_property
+    def _there(self) -> FloatArray:
+        """`present` as numbers: a product with truth values takes ten times as long."""
+        return self.present.astype(np.float64)
+
+    def _about(self, c: int) -> FloatArray:
+        """The samples about the midpoint of a contrast."""
+        u: FloatArray = (self.means - self.middle[c])[self.codes]
+        u *= self.present
+        u += self.rows
+        return u
+
+    @cached_property
+    def _factors(self) -> FloatArray:
+        """Expected factors: (n_held_out, n_contrasts, n_factors)."""
+        e = self.expectation
+        assert e is not None
+        values = [self._about(c) @ e.for_values for c in range(len(self.middle))]
+        return e.factors(np.stack(values, axis=1), (1 - self._there) @ e.information)
+
+    @no_fork()
+    def scores(self, weights: FloatArray, correction: FloatArray) -> FloatArray:
+        """Scores of the samples, of shape (n_contrasts, n_held_out).
+
+        Parameters
+        ----------
+        weights : ndarray of shape (n_contrasts, n_features)
+            In units of the standard deviations.
+        correction : ndarray of shape (n_contrasts, n_features)
+            Added to the scores for each value that is there.
+        """
+        there = self._there
+        out = weights @ self.rows.T
+        for k in np.unique(self.codes):
+            member = self.codes == k
+            distance = weights * (self.means[k] - self.middle) + correction
+            out[:, member] += distance @ there[member].T
+        if self.expectation is not None and not self.present.all():
+            for c, w in enumerate(weights):
+                loadings = w[:, None] * self.expectation.loadings
+                part = loadings.sum(axis=0) - there @ loadings
+                out[c] += np.einsum("ik,ik->i", part, self._factors[:, c])
+        return out
