@@ -283,13 +283,15 @@ class Summary:
     def sum_of_squared_variances(self) -> float:
         """Unbiased estimate over the features, in units of the variances in use."""
         moments, varying = self.moments, ~self.contrasts.constant
-        df = float(moments.counts.sum()) - len(moments.counts)
+        df = moments.residual_df
         within = moments.centred_squares.sum(axis=0)[varying]
         if moments.observed is not None:
             own = self.share[varying] * df
-            ratio = within / (own * self.contrasts.variance[varying])
+            own_expected = self.share[varying] * moments.expected_squares
+            ratio = within / (own_expected * self.contrasts.variance[varying])
             return float((ratio * own / (own + 2)) @ ratio)
-        ratio = within / (df * self.contrasts.variance[varying])
+        expected = moments.expected_squares
+        ratio = within / (expected * self.contrasts.variance[varying])
         return float(ratio @ ratio) * df / (df + 2)
 
     @cached_property
@@ -300,8 +302,7 @@ class Summary:
         """
         if self.moments.observed is None:
             return np.ones(1)
-        counts = self.moments.counts
-        most = float(counts.sum() - np.count_nonzero(counts))
+        most = self.moments.residual_df
         share = np.asarray(degrees_of_freedom(self.moments)) / most
         share[(share <= 0) | self.contrasts.constant] = 1.0
         return share

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import partial
 from numbers import Real
 from typing import Any, Self
@@ -14,6 +15,8 @@ from sklearn.utils import check_random_state
 
 from ebda.covariance import COVARIANCES, Summary
 from ebda.data import Samples
+from ebda.estimators import validation
+from ebda.estimators.arrangement import correlation_in, weigh
 from ebda.estimators.moment_classifier import (
     MomentClassifier,
     Training,
@@ -23,6 +26,7 @@ from ebda.estimators.moment_classifier import (
 from ebda.jobs import jobs_run_by
 from ebda.kernels.threads import one_blas_thread
 from ebda.moments import VARIANCES, ClassMoments
+from ebda.moments.groups import Grouping
 from ebda.priors import PriorEstimator, make_prior
 from ebda.priors.posterior import Posterior, Prior
 from ebda.rule.bulk import mean_squared_correlation
@@ -35,7 +39,7 @@ from ebda.selection.candidates import Recipe, candidates, reported
 from ebda.selection.weights import Selection, combine, select, without_folds
 from ebda.storage.fields import COUNT, Array, Scalar
 from ebda.storage.objects import Nested, register
-from ebda.typing import FloatArray
+from ebda.typing import FloatArray, IntArray
 
 
 class EBClassifier(MomentClassifier):
@@ -140,6 +144,9 @@ class EBClassifier(MomentClassifier):
         the class probabilities.
     class_prior_ : ndarray of shape (n_classes,)
         Class probabilities that the intercept holds.
+    groups_ : Grouping or None
+        The intraclass correlation of `groups`, and what the samples are worth;
+        ``print(model.groups_)``.
     moments_, contrasts_, posterior_, prior_estimator_
         What the steps returned.
     n_features_in_ : int
@@ -171,8 +178,10 @@ class EBClassifier(MomentClassifier):
         "expectation_",
         "squared_correlation_",
         "common_difference_",
+        "groups_",
     )
     _allow_missing = True
+    groups_: Grouping | None = None
 
     def __init__(
         self,
@@ -199,7 +208,11 @@ class EBClassifier(MomentClassifier):
         self.verbose = verbose
 
     def fit(
-        self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
+        self,
+        X: Any,
+        y: npt.ArrayLike,
+        sample_weight: npt.ArrayLike | None = None,
+        groups: npt.ArrayLike | None = None,
     ) -> Self:
         """Fit the rule.
 
@@ -214,14 +227,60 @@ class EBClassifier(MomentClassifier):
             Labels of any type.
         sample_weight : array-like of shape (n_samples,), optional
             Frequency weights: 2 counts as two equal samples.
+        groups : array-like of shape (n_samples,), optional
+            What samples belong to that are not independent, such as the patient:
+            labels of any type. Those of a group are held out together, and count as
+            fewer, as far as they are alike (`groups_`).
         """
         with self._fitting():
             training = self._check_training(X, y, sample_weight)
-            moments, samples = self._summarise(training)
+            groups = validation.check_groups(groups, training.data.shape[0])
+            training = replace(training, groups=groups)
+            moments, samples = self._grouped(training)
             with training.data.job_context():
                 self._fit_moments(training, moments, samples)
             self._forget_samples(training)
         return self
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: npt.ArrayLike,
+        classes: npt.ArrayLike | None = None,
+        sample_weight: npt.ArrayLike | None = None,
+        groups: None = None,
+    ) -> Self:
+        """Add a batch of samples; any stream of batches gives the model of one fit.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`. A batch may lack classes.
+        classes : array-like of shape (n_classes,), optional
+            All labels that will ever occur; needed in the first call.
+        groups : None
+            Not possible in batches: what samples count depends on all of a group.
+        """
+        if groups is not None:
+            raise ValueError(
+                "partial_fit takes no groups: what a sample counts depends on all "
+                "samples of its group; give all samples to fit, which reads data on "
+                "disk or on a cluster in blocks"
+            )
+        return super().partial_fit(X, y, classes, sample_weight)
+
+    def _grouped(self, training: Training) -> tuple[ClassMoments, Samples | None]:
+        """Moments in which samples of a group count as far as they are alike."""
+        self.groups_ = None
+        if training.groups is None:
+            return self._summarise(training)
+        moments, samples = self._summarise(training, keep=True)
+        contrasts = self._contrasts(training, moments)
+        assert samples is not None
+        icc = correlation_in(Summary(moments, contrasts, samples), training.groups)
+        weighted, design, self.groups_ = weigh(training, icc)
+        moments, samples = self._summarise(weighted)
+        return replace(moments, design=design), samples
 
     def _fit_moments(
         self, training: Training, moments: ClassMoments, samples: Samples | None
@@ -237,7 +296,9 @@ class EBClassifier(MomentClassifier):
         compared = compared.found(effects)
         finished("covariance, prior and posterior")
         # The rules are weighted by how probable they make held-out labels.
-        self.selection_, share, midpoint = self._select(compared, effects, part)
+        self.selection_, share, midpoint = self._select(
+            compared, effects, part, training.groups
+        )
         finished(f"choice of the rule\n{self.selection_}")
         if part is not data:
             effects = recipe.only(self.selection_.used()).effects(data)
@@ -289,13 +350,19 @@ class EBClassifier(MomentClassifier):
         )
 
     def _select(
-        self, recipe: Recipe, effects: dict[str, Effects], part: Summary
+        self,
+        recipe: Recipe,
+        effects: dict[str, Effects],
+        part: Summary,
+        groups: IntArray | None,
     ) -> tuple[Selection, FloatArray, FloatArray]:
         """The choice between the candidates, and how their rules are added up."""
         names, state = recipe.names, self.random_state
         if not self._compares(recipe):
             reason = "One rule, not calibrated: calibrate=False."
             return without_folds(names, names[0], reason)
+        if groups is not None and part.samples is not None:
+            groups = groups[part.samples.number]
         return select(
             recipe,
             part,
@@ -305,6 +372,7 @@ class EBClassifier(MomentClassifier):
             VARIANCES[self.variance].min_samples,
             0 if state is None else check_random_state(state).randint(2**31 - 1),
             self._run,
+            groups,
         )
 
     def _run(
@@ -399,5 +467,6 @@ register(
         posterior_=Nested("posterior", values=("c", "p")),
         common_difference_=Array(("c", "f")),
         squared_correlation_=Scalar((float,), least=0.0, most=1.0),
+        groups_=Nested(("Grouping",)),
     )
 )

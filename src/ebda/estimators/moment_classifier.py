@@ -53,12 +53,15 @@ class Training:
         Place of each sample's label among them.
     weight : ndarray of shape (n_samples,), optional
         Frequency weights.
+    groups : ndarray of int of shape (n_samples,), optional
+        Group of each sample.
     """
 
     data: Data
     classes: npt.NDArray[Any]
     codes: IntArray
     weight: FloatArray | None
+    groups: IntArray | None = None
 
 
 class TooFewSamplesError(ValueError):
@@ -282,10 +285,11 @@ class MomentClassifier(LinearClassifier):
         return given
 
     def _summarise(
-        self, training: Training, seen: int = 0
+        self, training: Training, seen: int = 0, keep: bool | None = None
     ) -> tuple[ClassMoments, Samples | None]:
         """The one pass over the data: moments, and samples where they are needed."""
-        finished, data, keep = self._timer(), training.data, self._needs_samples()
+        finished, data = self._timer(), training.data
+        keep = self._needs_samples() if keep is None else keep
         n_classes, weight = len(training.classes), training.weight
         labels = Labels(training.codes, n_classes, weight, seen, self._allow_missing)
         with validation.naming(self._names()):

@@ -306,6 +306,29 @@ def check_sample_weight(weight: npt.ArrayLike | None, n: int) -> FloatArray | No
     return w
 
 
+def check_groups(groups: npt.ArrayLike | None, n: int) -> npt.NDArray[np.intp] | None:
+    """The number of each sample's group; None where no two samples share one."""
+    if groups is None:
+        return None
+    refuse_masked(groups=groups)
+    names = np.asarray(groups)
+    if names.shape != (n,):
+        raise ValueError(
+            f"groups has shape {names.shape}, but X has {n} samples: give the group "
+            "of each sample, such as the patient it is from"
+        )
+    missing = [i for i, name in enumerate(names.tolist()) if _is_missing(name)]
+    if missing:
+        raise ValueError(
+            f"groups has {len(missing)} missing value(s), the first in row "
+            f"{missing[0]}; give samples that belong to no group one of their own"
+        )
+    if names.dtype.kind == "O":
+        names = names.astype(np.str_)
+    found, number = np.unique(names, return_inverse=True)
+    return None if len(found) == n else number
+
+
 def class_prior(priors: Any, counts: FloatArray) -> FloatArray:
     """Class probabilities from the `priors` parameter.
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from inspect import signature
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn import get_config
 from sklearn.base import clone
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from sklearn.utils import _safe_indexing, indexable
+from sklearn.utils.metadata_routing import get_routing_for_object
 
 from ebda.data.structure import check_structure
+from ebda.estimators.validation import check_groups
 from ebda.evaluation.held_out import Evaluation, class_codes
 from ebda.typing import IntArray
 
@@ -23,6 +27,7 @@ def cross_validate(
     n_folds: int = 5,
     seed: int = 0,
     after_fold: Callable[[], None] | None = None,
+    groups: npt.ArrayLike | None = None,
 ) -> Evaluation:
     """Predict every sample with a model fitted to the other folds.
 
@@ -39,6 +44,10 @@ def cross_validate(
         Determines the folds.
     after_fold : callable, optional
         Called after each fold, to show progress.
+    groups : array-like of shape (n_samples,), optional
+        What samples belong to that are not independent, such as the patient. Samples
+        of a group are predicted by a model that was fitted to none of them; `fit` is
+        given the groups of its samples, where it takes any.
 
     Returns
     -------
@@ -56,18 +65,28 @@ def cross_validate(
     True
     """
     classes, codes = np.unique(np.asarray(y), return_inverse=True)
+    numbers = check_groups(groups, len(codes))
     counts = np.bincount(codes)
+    if numbers is not None:
+        pairs = np.unique(np.column_stack([codes, numbers]), axis=0)
+        counts = np.bincount(pairs[:, 0])
     folds = min(n_folds, int(counts.min()))
     if folds < 2:
+        what = "samples" if numbers is None else "groups"
         raise ValueError(
-            "cross-validation needs at least two samples of each class, but class "
+            f"cross-validation needs at least two {what} of each class, but class "
             f"{classes.tolist()[counts.argmin()]!r} has only one"
         )
-    split = StratifiedKFold(folds, shuffle=True, random_state=seed)
+    split: Any
+    if numbers is None:
+        split = StratifiedKFold(folds, shuffle=True, random_state=seed)
+    else:
+        split = StratifiedGroupKFold(folds, shuffle=True, random_state=seed)
     fold = np.empty(len(codes), dtype=np.intp)
-    for f, (_, test) in enumerate(split.split(codes, codes)):
+    for f, (_, test) in enumerate(split.split(codes, codes, numbers)):
         fold[test] = f
-    return predict_folds(model, X, y, fold, after_fold)
+    known = {} if groups is None else {"groups": np.asarray(groups)}
+    return predict_folds(model, X, y, fold, after_fold, known)
 
 
 def predict_folds(
@@ -76,6 +95,7 @@ def predict_folds(
     y: npt.ArrayLike,
     fold: IntArray,
     after_fold: Callable[[], None] | None = None,
+    known: Mapping[str, Any] | None = None,
 ) -> Evaluation:
     """Predict each fold with a model fitted to the others.
 
@@ -86,6 +106,9 @@ def predict_folds(
     fold : ndarray of int of shape (n_samples,)
         The fold of each sample, from 0 on; -1 for samples that are in every fit and
         not predicted. The rest of each fold has samples of all classes.
+    known : mapping, optional
+        What else is known of the samples, one entry per sample: given to the methods of
+        the model that take an argument of this name.
     """
     # Rows are taken before a fit sees the matrix, which AnnData has as its X.
     check_structure(getattr(X, "X", X))
@@ -96,11 +119,25 @@ def predict_folds(
     folds = np.unique(fold[held_out])
     for f in folds:
         train, test = np.flatnonzero(fold != f), np.flatnonzero(fold == f)
-        fitted = clone(model).fit(_safe_indexing(X, train), labels[train])
-        probabilities[test] = fitted.predict_proba(_safe_indexing(X, test))
+        fitted = clone(model)
+        given = _taken(fitted, "fit", known or {}, train)
+        fitted.fit(_safe_indexing(X, train), labels[train], **given)
+        given = _taken(fitted, "predict_proba", known or {}, test)
+        probabilities[test] = fitted.predict_proba(_safe_indexing(X, test), **given)
         if after_fold is not None:
             after_fold()
     return Evaluation(classes, codes[held_out], probabilities[held_out], len(folds))
+
+
+def _taken(
+    model: Any, method: str, known: Mapping[str, Any], rows: IntArray
+) -> dict[str, Any]:
+    """What a method of the model takes: by its arguments, or by metadata routing."""
+    arguments = signature(getattr(model, method)).parameters
+    names = {name for name in known if name in arguments}
+    if known and get_config()["enable_metadata_routing"]:
+        names |= get_routing_for_object(model).consumes(method, list(known))
+    return {name: _safe_indexing(known[name], rows) for name in sorted(names)}
 
 
 def dealt_folds(codes: IntArray, n_folds: int, seed: int, least: int = 1) -> IntArray:

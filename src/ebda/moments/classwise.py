@@ -24,9 +24,10 @@ import numpy.typing as npt
 from scipy import sparse
 
 from ebda.kernels.class_sums import class_sums, missing_class_sums, sparse_class_sums
+from ebda.moments.design import Design
 from ebda.sizes import sizes
 from ebda.storage.fields import NOT_NEGATIVE, POSITIVE, Array
-from ebda.storage.objects import Schema, register
+from ebda.storage.objects import Nested, Schema, register
 from ebda.typing import FloatArray, IntArray
 
 # Sums of weights this close, relative to each other, differ by rounding.
@@ -47,6 +48,9 @@ class ClassMoments:
         Sum of squares about the class mean.
     observed : ndarray of shape (n_classes, n_features), optional
         Number of values of each feature that are there; None where none is missing.
+    design : Design, optional
+        How the class means vary where samples have groups or covariates; None where
+        they are independent.
 
     Examples
     --------
@@ -66,6 +70,20 @@ class ClassMoments:
     means: FloatArray
     centred_squares: FloatArray
     observed: FloatArray | None = None
+    design: Design | None = None
+
+    @property
+    def residual_df(self) -> float:
+        """Degrees of freedom within the classes, of a feature with all values."""
+        if self.design is not None:
+            return self.design.degrees_of_freedom
+        return float(self.counts.sum() - np.count_nonzero(self.counts > 0))
+
+    @property
+    def expected_squares(self) -> float:
+        """What sums of squares within the classes are divided by for a variance."""
+        known = self.design
+        return self.residual_df if known is None else known.expected_squares
 
     @property
     def n_values(self) -> FloatArray:
@@ -97,6 +115,11 @@ class ClassMoments:
                 f"{self.means.shape[1]} features with {other.means.shape[0]} x "
                 f"{other.means.shape[1]}"
             )
+        if self.design is not None or other.design is not None:
+            raise ValueError(
+                "moments of samples with groups or covariates cannot be merged: fit "
+                "to all samples at once"
+            )
         own, others = self.n_values, other.n_values
         n = own + others
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -122,6 +145,7 @@ class ClassMoments:
             self.means[:, chosen],
             self.centred_squares[:, chosen],
             self._observed(chosen),
+            self.design,
         )
 
     def classes(self, chosen: slice) -> ClassMoments:
@@ -173,6 +197,7 @@ def _where_some_are_missing(
 
 def _from_fields(fields: dict[str, Any]) -> ClassMoments:
     observed = fields.setdefault("observed", None)
+    fields.setdefault("design", None)
     if observed is not None:
         most = (1 + _TIED) * fields["counts"][:, None]
         if (observed > most).any():
@@ -188,8 +213,9 @@ register(
             "means": Array(("k", "p")),
             "centred_squares": Array(("k", "p"), NOT_NEGATIVE),
             "observed": Array(("k", "p"), NOT_NEGATIVE),
+            "design": Nested(("Design",)),
         },
-        optional=frozenset({"observed"}),
+        optional=frozenset({"observed", "design"}),
         build=_from_fields,
     )
 )

@@ -167,6 +167,36 @@ def error_factor(squares: FloatArray, n_values: FloatArray) -> FloatArray:
     return factor
 
 
+def variance_of(
+    left: FloatArray, right: FloatArray, moments: ClassMoments
+) -> FloatArray:
+    """Covariance of ``left m`` and ``right m``, m the class means, of unit variance.
+
+    Parameters
+    ----------
+    left, right : ndarray of shape (n_contrasts, n_classes)
+        Weights of the class means.
+    moments : ClassMoments
+        Their samples.
+
+    Returns
+    -------
+    ndarray of shape (n_contrasts, 1) or (n_contrasts, n_features)
+        As of `error_factor`, which it is where samples are independent.
+    """
+    products = left * right
+    if moments.design is None:
+        return error_factor(products, moments.n_values)
+    factor: FloatArray = np.einsum(
+        "ck,kl,cl->c", left, moments.design.mean_covariance, right
+    )[:, None]
+    if moments.observed is not None:
+        # Missing values take from it what they take from independent samples.
+        plain = error_factor(left**2, moments.counts[:, None])
+        factor = factor * error_factor(left**2, moments.observed) / plain
+    return factor
+
+
 def class_contrasts(moments: ClassMoments, variance: Variance) -> Contrasts:
     """Contrasts of the class means, normalised by the estimated variances.
 
@@ -182,12 +212,14 @@ def class_contrasts(moments: ClassMoments, variance: Variance) -> Contrasts:
     pooled = len(variance.by_class) == 1
     # (n_contrasts, 1); one column per feature where the classes have variances of
     # their own, or values are missing.
-    root = np.sqrt(error_factor(weights**2, moments.n_values))
+    root = np.sqrt(variance_of(weights, weights, moments))
     if pooled:
         factor = root**2
     else:
         factor = _unequal_factor(weights**2, moments, variance.by_class)
         factor /= np.where(variance.within > 0, variance.within, 1.0)
+        if moments.design is not None:
+            factor *= root**2 / error_factor(weights**2, moments.n_values)
     z, flat, constant = contrast_z(
         means, moments.centred_squares, variance.within, weights, factor, counts.max()
     )

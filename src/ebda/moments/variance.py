@@ -54,9 +54,14 @@ def degrees_of_freedom(moments: ClassMoments) -> float | FloatArray:
 
     One number, or one per feature where values are missing.
     """
+    if moments.observed is None:
+        return moments.residual_df
     n = moments.n_values
-    df = n.sum(axis=0) - np.count_nonzero(n > 0, axis=0)
-    return float(df[0]) if moments.observed is None else np.maximum(df, 0.0)
+    df: FloatArray = n.sum(axis=0) - np.count_nonzero(n > 0, axis=0)
+    if moments.design is not None:
+        plain = moments.counts.sum() - len(moments.counts)
+        df = df * (moments.residual_df / max(float(plain), 1e-300))
+    return np.maximum(df, 0.0)
 
 
 def pooled(moments: ClassMoments) -> Variance:
@@ -86,6 +91,8 @@ def _pooled(moments: ClassMoments) -> tuple[Variance, bool]:
     if isinstance(df, np.ndarray) and not (df > 0).all():
         known = df > 0
         used = np.where(known, df, 1.0)
+    if moments.design is not None:
+        used = used * (moments.expected_squares / moments.residual_df)
     within, suspicious = pooled_variance(moments.means, moments.centred_squares, used)
     if known is not None:
         within[~known] = 1.0

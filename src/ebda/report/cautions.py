@@ -64,6 +64,18 @@ def few_samples(case: Case) -> Caution | None:
     )
 
 
+def copies(case: Case) -> Caution | None:
+    """Samples that are far more alike than others, and were not declared a group."""
+    selection = case.model.selection_
+    if selection.copies is None:
+        return None
+    n, e = int(case.model.n_seen_), case.evaluation
+    # Names may be those of other samples.
+    of_fit = e is not None and e.n_folds and len(e.codes) == n
+    names = case.names_of(n) if of_fit else None
+    return Caution(True, "Samples that look like copies", selection.copy_words(names))
+
+
 def imbalance(case: Case) -> Caution | None:
     """Classes of very different size."""
     small, large = int(case.counts.argmin()), int(case.counts.argmax())
@@ -255,6 +267,7 @@ CHECKS: tuple[Callable[[Case], Caution | None], ...] = (
     no_features,
     few_samples,
     batch,
+    copies,
     no_error,
     perfect_feature,
     imbalance,

@@ -163,7 +163,8 @@ class Effects:
         """
         divergence = None
         balanced = is_balanced(self.contrasts, moments.counts)
-        if unbiased and not (balanced and moments.observed is None):
+        plain = moments.observed is None and moments.design is None
+        if unbiased and not (balanced and plain):
             divergence = self.divergence(shrinkage, kappa)
         weights, variance = self.weights(shrinkage, kappa)
         return rule_of_weights(

@@ -28,7 +28,7 @@ import numpy as np
 from ebda.covariance import Covariance
 from ebda.kernels.rows import divide_by_root, inner_products, row_products
 from ebda.moments import ClassMoments, Contrasts
-from ebda.moments.contrasts import error_factor
+from ebda.moments.contrasts import error_factor, variance_of
 from ebda.typing import FloatArray
 
 
@@ -121,7 +121,9 @@ def rule_of_weights(
     intercept = log_odds(class_prior) - at_middle
     correction = None
     if divergence is not None:
-        if moments.observed is None:
+        if moments.design is not None:
+            bias = variance_of(P - Q, P + Q, moments) / 2
+        elif moments.observed is None:
             bias = midpoint_bias(contrasts, moments.counts)[:, None]
         else:
             sides = contrasts.positive**2 - contrasts.negative**2

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from ebda.covariance import COVARIANCES, Summary
 from ebda.rule.effects import Effects, is_balanced
@@ -42,7 +44,12 @@ class HeldOut:
 
 
 def assign_folds(
-    key: FloatArray, codes: IntArray, least: int, seed: int, n_folds: int = N_FOLDS
+    key: FloatArray,
+    codes: IntArray,
+    least: int,
+    seed: int,
+    n_folds: int = N_FOLDS,
+    groups: IntArray | None = None,
 ) -> IntArray:
     """The fold that each sample is held out in; -1 for those that never are.
 
@@ -51,16 +58,28 @@ def assign_folds(
     sample of weight 2 is two equal samples. A class stays out of it where fewer than
     `least` different samples would be left.
 
+    The samples of a group, of whatever class, go together: what is dealt out are
+    groups. One with samples of several classes is dealt with the first of them, and
+    stays out of it where one of them does.
+
     >>> codes = np.array([0, 0, 0, 1, 1, 1, 1])
     >>> folds = assign_folds(np.arange(7.0), codes, least=1, seed=0, n_folds=3)
     >>> np.bincount(folds[codes == 0]).tolist(), np.bincount(folds[codes == 1]).sum()
     ([1, 1, 1], np.int64(4))
+    >>> groups = np.array([0, 0, 1, 2, 2, 2, 1])
+    >>> folds = assign_folds(np.arange(7.0), codes, 1, 0, n_folds=3, groups=groups)
+    >>> folds[0] == folds[1], folds[2] == folds[6], len(set(folds[3:6]))
+    (np.True_, np.True_, 1)
     """
     rng = np.random.RandomState(seed)
     fold = np.full(len(codes), -1)
     dealt = 0
     classes = []
     largest = float(np.abs(key).max(initial=0.0))
+    unit: IntArray = np.arange(len(codes))
+    if groups is not None:
+        key, unit = unit_keys(key, codes, groups)
+    stays = np.zeros(len(codes), dtype=bool)
     for k in np.unique(codes):
         member = np.flatnonzero(codes == k)
         different, place = distinct(key[member], largest)
@@ -68,10 +87,45 @@ def assign_folds(
     # The names of the classes do not matter either: their order is by content.
     for n, _, member, place in sorted(classes, key=lambda c: c[:2]):
         if n <= least:
+            stays[member] = True
             continue
-        fold[member] = ((dealt + rng.permutation(n)) % n_folds)[place]
+        own = ((dealt + rng.permutation(n)) % n_folds)[place]
+        fold[member] = np.where(fold[member] < 0, own, fold[member])
+        # With samples of other classes in the same groups.
+        of_unit = np.full(len(codes), -1)
+        of_unit[unit[member]] = fold[member]
+        fold = np.where(fold < 0, of_unit[unit], fold)
         dealt += n
+    fold[np.isin(unit, unit[stays])] = -1
     return fold
+
+
+def unit_keys(
+    key: FloatArray, codes: IntArray, groups: IntArray
+) -> tuple[FloatArray, IntArray]:
+    """What is held out together: a key for each sample, and the number of its unit.
+
+    Samples of a group are a unit, and equal samples of a class are, and what is joined
+    by these. The key is the smallest in the unit.
+
+    >>> codes, groups = np.zeros(5, int), np.array([0, 0, 1, 2, 3])
+    >>> unit_keys(np.array([4.0, 2.0, 2.0, 1.0, 3.0]), codes, groups)[0]
+    array([2., 2., 2., 1., 3.])
+    """
+    n = len(key)
+    equal, largest = np.empty(n, dtype=np.intp), float(np.abs(key).max(initial=0.0))
+    before = 0
+    for k in np.unique(codes):
+        member = np.flatnonzero(codes == k)
+        place = distinct(key[member], largest)[1]
+        equal[member] = before + place
+        before += int(place.max()) + 1
+    name = np.unique(groups, return_inverse=True)[1]
+    graph = coo_array((np.ones(n), (name, equal + n)), shape=(2 * n, 2 * n))
+    unit = connected_components(graph, directed=False)[1][name]
+    smallest = np.full(2 * n, np.inf)
+    np.minimum.at(smallest, unit, key)
+    return smallest[unit], np.unique(unit, return_inverse=True)[1]
 
 
 def distinct(key: FloatArray, largest: float) -> tuple[list[float], IntArray]:

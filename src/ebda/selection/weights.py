@@ -29,7 +29,7 @@ own fold.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -40,17 +40,20 @@ from scipy.special import softmax
 from ebda.covariance import Summary
 from ebda.data import Samples
 from ebda.kernels.rows import add_scaled
+from ebda.listing import listed
 from ebda.rule.effects import Effects
 from ebda.rule.linear_rule import LinearRule
 from ebda.rule.shrinkage import SHRINKAGES
 from ebda.selection.calibration import Calibration, calibrate, log_evidence
 from ebda.selection.candidates import Name, Recipe
+from ebda.selection.copies import near_copies
 from ebda.selection.folds import (
     N_FOLDS,
     HeldOut,
     assign_folds,
     distinct,
     held_out_scores,
+    unit_keys,
 )
 from ebda.storage.fields import COUNT, DISTRIBUTION, Array, Scalar
 from ebda.storage.objects import Nested, Pairs, Schema, register
@@ -94,6 +97,9 @@ class Selection:
     combined, combined_error : float
         Held-out separation of the combined rule and its standard error; NaN without
         folds.
+    copies : ndarray of int of shape (n_pairs, 2), optional
+        Rows of X that are far more alike than others, and not of one group; None where
+        there are none (:mod:`ebda.selection.copies`).
     """
 
     candidates: list[Name]
@@ -108,6 +114,7 @@ class Selection:
     codes: IntArray | None = None
     combined: float = np.nan
     combined_error: float = np.nan
+    copies: IntArray | None = None
 
     @classmethod
     def without_folds(
@@ -141,9 +148,32 @@ class Selection:
             "than the shares of the classes."
         )
 
+    def copy_words(self, names: Sequence[str] | None = None) -> str:
+        """Which samples may be copies, and what to do; empty without any.
+
+        Parameters
+        ----------
+        names : sequence of str, optional
+            Names of the rows of X.
+        """
+        if self.copies is None:
+            return ""
+
+        def pair(rows: IntArray) -> str:
+            a, b = (str(row) if names is None else names[row] for row in rows.tolist())
+            return f"{a} and {b}"
+
+        what = "Rows (from 0)" if names is None else "Samples"
+        return (
+            f"{what} {listed(self.copies, form=pair, separator='; ')} are far more "
+            "alike than others: copies, or samples of one patient? Then probabilities "
+            "and held-out errors are too good. Leave copies out, and declare samples "
+            "that belong together: fit(X, y, groups=...), --groups COLUMN."
+        )
+
     def words(self) -> str:
         """Why there are these weights, and what is doubtful."""
-        return " ".join(filter(None, [self.reason, self.doubt]))
+        return " ".join(filter(None, [self.reason, self.doubt, self.copy_words()]))
 
     def __str__(self) -> str:
         return f"{self.words()}\n{self.table()}"
@@ -179,8 +209,9 @@ register(
             "codes": Array(("h",), (), np.int64, below="k"),
             "combined": Scalar((float,), finite=False),
             "combined_error": Scalar((float,), finite=False),
+            "copies": Array(("i", "j"), ("zero or more",), np.int64),
         },
-        optional=frozenset({"scores", "codes", "combined", "combined_error"}),
+        optional=frozenset({"scores", "codes", "combined", "combined_error", "copies"}),
         build=_from_fields,
     )
 )
@@ -276,6 +307,7 @@ def select(
     least: int,
     seed: int,
     run: Callable[..., list[FloatArray]],
+    groups: IntArray | None = None,
 ) -> tuple[Selection, FloatArray, FloatArray]:
     """Compare the candidates, and calibrate the rule that they add up to.
 
@@ -300,15 +332,20 @@ def select(
         Deals out the folds.
     run : callable
         Calls a function for each of a list of arguments.
+    groups : ndarray of int of shape (n_samples,), optional
+        Group of each sample; samples of a group are held out together.
     """
     samples, names = data.samples, recipe.names
     assert samples is not None
     n_classes = len(data.moments.counts)
     key = samples.fingerprint(data.moments.means, data.scale)
-    folds = assign_folds(key, samples.codes, least, seed)
+    folds = assign_folds(key, samples.codes, least, seed, groups=groups)
     held = folds >= 0
+    largest = np.abs(key).max()
+    if groups is not None:
+        key, _ = unit_keys(key, samples.codes, groups)
     if (
-        len(distinct(key[held], np.abs(key).max())[0]) < _LEAST_HELD_OUT
+        len(distinct(key[held], largest)[0]) < _LEAST_HELD_OUT
         or len(np.unique(samples.codes[held])) < 2
         or not _trainable(samples, folds, n_classes, least)
     ):
@@ -321,6 +358,7 @@ def select(
     head_start = np.array([SHRINKAGES[how].head_start for _, how in names])
     weight, crossed = crossed_weights(held_out, head_start, log_prior)
     sd = np.where(sd > 0, sd, 1.0)
+    copies = samples.number[near_copies(data.gram, groups)]
     combined = np.einsum("mn,mnc->nc", crossed / sd[:, None], held_out.scores)
     slope, midpoint, calibration = calibrate(
         combined, held_out.codes, held_out.weight, log_prior
@@ -340,6 +378,7 @@ def select(
         held_out.codes,
         float(own[0]),
         own_error,
+        copies if len(copies) else None,
     )
     return selection, slope * weight / (sd * score_sd), midpoint
 
