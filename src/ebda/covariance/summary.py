@@ -233,10 +233,18 @@ class Spectrum:
     squares: FloatArray
 
 
-def spectrum_of(residuals: Residuals) -> Spectrum | None:
-    """Eigenvalues of the sample correlation; None without any."""
+def spectrum_of(residuals: Residuals, n_covariates: int = 0) -> Spectrum | None:
+    """Eigenvalues of the sample correlation; None without any.
+
+    Parameters
+    ----------
+    residuals : Residuals
+        Of the samples.
+    n_covariates : int
+        Columns that these were regressed on besides the classes.
+    """
     weight = residuals.weight
-    df = float(weight.sum()) - len(np.unique(residuals.codes))
+    df = float(weight.sum()) - len(np.unique(residuals.codes)) - n_covariates
     if df <= 0:
         return None
     gram = residuals.gram()
@@ -262,12 +270,32 @@ class Summary:
         Normalised contrasts of the class means.
     samples : Samples or None
         Rows that are looked at again.
+    covariates : ndarray of shape (n_all_samples, n_columns), optional
+        Covariates of all samples that the data were adjusted for, less their mean.
     """
 
+    n_covariates = 0
+
     def __init__(
-        self, moments: ClassMoments, contrasts: Contrasts, samples: Samples | None
+        self,
+        moments: ClassMoments,
+        contrasts: Contrasts,
+        samples: Samples | None,
+        covariates: FloatArray | None = None,
     ) -> None:
         self.moments, self.contrasts, self.samples = moments, contrasts, samples
+        self.all_covariates = covariates
+        if covariates is not None:
+            self.n_covariates = covariates.shape[1]
+
+    @cached_property
+    def covariates(self) -> FloatArray | None:
+        """Those of the samples that are looked at again."""
+        if self.all_covariates is None:
+            return None
+        assert self.samples is not None
+        rows: FloatArray = self.all_covariates[self.samples.number]
+        return rows
 
     @property
     def p(self) -> int:
@@ -382,4 +410,4 @@ class Summary:
     @cached_property
     def spectrum(self) -> Spectrum | None:
         """Eigenvalues of the sample correlation, computed once for all estimates."""
-        return spectrum_of(self.residuals)
+        return spectrum_of(self.residuals, self.n_covariates)

@@ -6,6 +6,8 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
+from ebda.data.disk.adjusted import AdjustedSource, ArrayInMemory, block_products
+from ebda.data.disk.passes import BlockedData
 from ebda.data.matrix import Matrix
 from ebda.data.protocols import GapRule, Labels, Samples
 from ebda.data.samples import RowSamples
@@ -48,6 +50,13 @@ class InMemory(Matrix):
         if rule is not None and len(rows):
             out[rows] = rule.finish(gap_sums(self.X[rows], rule.values, rule.gaps))
         return out
+
+    def products(self, rows: FloatArray) -> FloatArray:
+        return block_products(self.X, rows)
+
+    def adjusted(self, covariates: FloatArray, slopes: FloatArray) -> BlockedData:
+        source = ArrayInMemory(self.X, self.names)
+        return BlockedData(AdjustedSource(source, covariates, slopes))
 
     def job_context(self) -> AbstractContextManager[Any]:
         return nullcontext()

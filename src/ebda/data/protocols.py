@@ -272,5 +272,25 @@ class Data(Protocol):
             For samples with missing values, which are refused without it.
         """
 
+    def products(self, rows: FloatArray) -> FloatArray:
+        """``rows X``, of shape (n_rows, n_features), in one pass.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n_rows, n_samples)
+            What X is multiplied with.
+        """
+
+    def adjusted(self, covariates: FloatArray, slopes: FloatArray) -> Data:
+        """``X - covariates slopes``, computed when it is read.
+
+        Parameters
+        ----------
+        covariates : ndarray of shape (n_samples, n_columns)
+            Of each sample.
+        slopes : ndarray of shape (n_columns, n_features)
+            Of each feature.
+        """
+
     def job_context(self) -> AbstractContextManager[Any]:
         """Inside this block, jobs (:mod:`ebda.jobs`) run where the data are."""

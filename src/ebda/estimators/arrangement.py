@@ -1,16 +1,20 @@
-"""What is known of the samples besides their classes: groups."""
+"""What is known of the samples besides their classes: groups and covariates."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ebda.covariance import Summary
+from ebda.estimators.covariates import Columns, Covariates, Variables, regress
 from ebda.estimators.moment_classifier import Training
+from ebda.estimators.validation import check_groups
 from ebda.moments.design import Design, design_of, group_weights
 from ebda.moments.groups import MOST, Grouping, intraclass_correlation
-from ebda.typing import IntArray
+from ebda.typing import FloatArray, IntArray
 
 
 def correlation_in(data: Summary, groups: IntArray) -> float:
@@ -31,20 +35,74 @@ def correlation_in(data: Summary, groups: IntArray) -> float:
     root = np.sqrt(samples.weight)
     gram /= np.outer(root, root)
     own = groups[samples.number]
-    found = intraclass_correlation(gram, samples.codes, own, overlap=data.overlap)
+    found = intraclass_correlation(
+        gram, samples.codes, own, data.covariates, data.overlap
+    )
     return MOST if found is None else found
 
 
-def weigh(training: Training, icc: float) -> tuple[Training, Design, Grouping]:
-    """Samples that count what their groups leave them, and what follows from it."""
+def arranged(training: Training, groups: Any, covariates: Any) -> Training:
+    """Training data with groups and columns of covariates, checked."""
+    n = len(training.codes)
+    columns = None
+    if covariates is not None:
+        columns = Columns.of(Variables.of(covariates, n))
+    return replace(training, groups=check_groups(groups, n), columns=columns)
+
+
+def adjust(
+    training: Training, names: npt.NDArray[Any] | None
+) -> tuple[Training, Covariates | None]:
+    """Data less what covariates make of them within the classes."""
+    columns = training.columns
+    if columns is None:
+        return training, None
+    weight = weight_of(training)
+    found, used = regress(
+        columns, training.data, training.classes, training.codes, weight, names
+    )
+    centred = columns.values - found.centre
+    data = training.data.adjusted(centred[:, used], found.slopes[used])
+    return replace(training, data=data, covariates=centred[:, used]), found
+
+
+def weigh(training: Training, icc: float) -> Training:
+    """Samples that count what their groups leave them."""
     assert training.groups is not None
-    n, k = len(training.codes), len(training.classes)
-    weight = np.ones(n) if training.weight is None else training.weight
+    weight = weight_of(training)
+    return replace(
+        training, weight=weight * group_weights(training.groups, weight, icc)
+    )
+
+
+def design_for(training: Training, icc: float) -> Design | None:
+    """The design of groups and covariates, with the weights that were given."""
+    covariates, groups = training.covariates, training.groups
+    if covariates is None and groups is None:
+        return None
+    weight = weight_of(training)
     used = weight > 0
-    codes, groups, own = training.codes[used], training.groups[used], weight[used]
-    share = np.ones(n)
-    share[used] = group_weights(groups, own, icc)
-    design = design_of(codes, k, own, groups, icc)
+    return design_of(
+        training.codes[used],
+        len(training.classes),
+        weight[used],
+        None if groups is None else np.unique(groups[used], return_inverse=True)[1],
+        icc,
+        None if covariates is None else covariates[used],
+    )
+
+
+def grouping(training: Training, icc: float) -> Grouping:
+    """What the samples of the groups are worth, apart from covariates."""
+    assert training.groups is not None
+    design = design_for(replace(training, covariates=None), icc)
+    assert design is not None
+    weight = weight_of(training)
+    n_groups = len(np.unique(training.groups[weight > 0]))
     worth = 1 / np.diag(design.mean_covariance)
-    found = Grouping(icc, len(np.unique(groups)), float(own.sum()), worth)
-    return replace(training, weight=weight * share), design, found
+    return Grouping(icc, n_groups, float(weight.sum()), worth)
+
+
+def weight_of(training: Training) -> FloatArray:
+    """The frequency weights, 1 where none were given."""
+    return np.ones(len(training.codes)) if training.weight is None else training.weight

@@ -15,10 +15,16 @@ from sklearn.utils import check_random_state
 
 from ebda.covariance import COVARIANCES, Summary
 from ebda.data import Samples
-from ebda.estimators import validation
-from ebda.estimators.arrangement import correlation_in, weigh
+from ebda.estimators.adjusting import AdjustingClassifier
+from ebda.estimators.arrangement import (
+    adjust,
+    arranged,
+    correlation_in,
+    design_for,
+    grouping,
+    weigh,
+)
 from ebda.estimators.moment_classifier import (
-    MomentClassifier,
     Training,
     moment_schema,
     squeeze,
@@ -42,7 +48,7 @@ from ebda.storage.objects import Nested, register
 from ebda.typing import FloatArray, IntArray
 
 
-class EBClassifier(MomentClassifier):
+class EBClassifier(AdjustingClassifier):
     """Empirical Bayes linear classifier for few samples and many features.
 
     The normalised differences between the class means are shrunk with a prior that
@@ -147,6 +153,9 @@ class EBClassifier(MomentClassifier):
     groups_ : Grouping or None
         The intraclass correlation of `groups`, and what the samples are worth;
         ``print(model.groups_)``.
+    covariates_ : Covariates or None
+        The slopes of the features on `covariates`, and how far these are confounded
+        with the classes; ``print(model.covariates_)``.
     moments_, contrasts_, posterior_, prior_estimator_
         What the steps returned.
     n_features_in_ : int
@@ -179,6 +188,7 @@ class EBClassifier(MomentClassifier):
         "squared_correlation_",
         "common_difference_",
         "groups_",
+        "covariates_",
     )
     _allow_missing = True
     groups_: Grouping | None = None
@@ -213,6 +223,7 @@ class EBClassifier(MomentClassifier):
         y: npt.ArrayLike,
         sample_weight: npt.ArrayLike | None = None,
         groups: npt.ArrayLike | None = None,
+        covariates: Any = None,
     ) -> Self:
         """Fit the rule.
 
@@ -231,12 +242,16 @@ class EBClassifier(MomentClassifier):
             What samples belong to that are not independent, such as the patient:
             labels of any type. Those of a group are held out together, and count as
             fewer, as far as they are alike (`groups_`).
+        covariates : array-like or data frame of shape (n_samples, n_covariates), \
+optional
+            Numbers or categories, such as age, sex and plate. The features are
+            regressed on them within the classes, and the classes are compared at their
+            mean (`covariates_`). X needs all values then.
         """
         with self._fitting():
             training = self._check_training(X, y, sample_weight)
-            groups = validation.check_groups(groups, training.data.shape[0])
-            training = replace(training, groups=groups)
-            moments, samples = self._grouped(training)
+            training = arranged(training, groups, covariates)
+            training, moments, samples = self._arranged(training)
             with training.data.job_context():
                 self._fit_moments(training, moments, samples)
             self._forget_samples(training)
@@ -249,6 +264,7 @@ class EBClassifier(MomentClassifier):
         classes: npt.ArrayLike | None = None,
         sample_weight: npt.ArrayLike | None = None,
         groups: None = None,
+        covariates: None = None,
     ) -> Self:
         """Add a batch of samples; any stream of batches gives the model of one fit.
 
@@ -258,29 +274,50 @@ class EBClassifier(MomentClassifier):
             As in `fit`. A batch may lack classes.
         classes : array-like of shape (n_classes,), optional
             All labels that will ever occur; needed in the first call.
-        groups : None
-            Not possible in batches: what samples count depends on all of a group.
+        groups, covariates : None
+            Not possible in batches: what a sample counts depends on all of its group,
+            and what it is adjusted by on all samples.
         """
-        if groups is not None:
+        for name, value in (("groups", groups), ("covariates", covariates)):
+            if value is not None:
+                raise ValueError(
+                    f"partial_fit takes no {name}, which need all samples at once; "
+                    "give these to fit, which reads data on disk or on a cluster in "
+                    "blocks"
+                )
+        if self.covariates_ is not None:
             raise ValueError(
-                "partial_fit takes no groups: what a sample counts depends on all "
-                "samples of its group; give all samples to fit, which reads data on "
-                "disk or on a cluster in blocks"
+                "partial_fit cannot go on after a fit with covariates; give all "
+                "samples to fit"
             )
         return super().partial_fit(X, y, classes, sample_weight)
 
-    def _grouped(self, training: Training) -> tuple[ClassMoments, Samples | None]:
-        """Moments in which samples of a group count as far as they are alike."""
-        self.groups_ = None
-        if training.groups is None:
-            return self._summarise(training)
-        moments, samples = self._summarise(training, keep=True)
-        contrasts = self._contrasts(training, moments)
-        assert samples is not None
-        icc = correlation_in(Summary(moments, contrasts, samples), training.groups)
-        weighted, design, self.groups_ = weigh(training, icc)
-        moments, samples = self._summarise(weighted)
-        return replace(moments, design=design), samples
+    def _arranged(
+        self, given: Training
+    ) -> tuple[Training, ClassMoments, Samples | None]:
+        """Moments of adjusted data, in which samples count as far as groups let them.
+
+        Also the training data that they are of.
+        """
+        self.groups_, icc = None, 0.0
+        training, self.covariates_ = adjust(given, self._names())
+        if given.groups is None:
+            moments, samples = self._summarise(training)
+        else:
+            moments, samples = self._summarise(training, keep=True)
+            moments = replace(moments, design=design_for(training, 0.0))
+            contrasts = self._contrasts(training, moments)
+            data = Summary(moments, contrasts, samples, training.covariates)
+            icc = correlation_in(data, given.groups)
+            self.groups_ = grouping(given, icc)
+            training, self.covariates_ = adjust(weigh(given, icc), self._names())
+            moments, samples = self._summarise(training)
+        as_given = replace(training, weight=given.weight)
+        return (
+            training,
+            replace(moments, design=design_for(as_given, icc)),
+            samples,
+        )
 
     def _fit_moments(
         self, training: Training, moments: ClassMoments, samples: Samples | None
@@ -288,7 +325,10 @@ class EBClassifier(MomentClassifier):
         """From moments to the rule, step by step."""
         finished = self._timer()
         contrasts = self._contrasts(training, moments)
-        recipe, data = self._recipe(), Summary(moments, contrasts, samples)
+        recipe, data = (
+            self._recipe(),
+            Summary(moments, contrasts, samples, training.covariates),
+        )
         # Covariance, prior and posterior of each candidate.
         part = recipe.part_to_compare(data) if self._compares(recipe) else data
         compared = recipe if part is data else recipe.on_part(part.p / data.p)
@@ -468,5 +508,6 @@ register(
         common_difference_=Array(("c", "f")),
         squared_correlation_=Scalar((float,), least=0.0, most=1.0),
         groups_=Nested(("Grouping",)),
+        covariates_=Nested(("Covariates",)),
     )
 )

@@ -55,6 +55,10 @@ class Training:
         Frequency weights.
     groups : ndarray of int of shape (n_samples,), optional
         Group of each sample.
+    columns : Columns, optional
+        Columns of the covariates (:mod:`ebda.estimators.covariates`).
+    covariates : ndarray of shape (n_samples, n_columns), optional
+        Those that `data` is adjusted for, less their mean.
     """
 
     data: Data
@@ -62,6 +66,8 @@ class Training:
     codes: IntArray
     weight: FloatArray | None
     groups: IntArray | None = None
+    columns: Any = None
+    covariates: FloatArray | None = None
 
 
 class TooFewSamplesError(ValueError):

@@ -65,6 +65,11 @@ def to_onnx(model: Any, dtype: npt.DTypeLike = np.float32) -> Any:
             "is a classifier of ebda, or a Pipeline that ends in one"
         )
     check_is_fitted(classifier)
+    if getattr(classifier, "covariates_", None) is not None:
+        raise ValueError(
+            "the classifier was fitted with covariates, which the ONNX model could not "
+            "take; keep it in a model file (ebda.save), or fit without covariates"
+        )
     if not hasattr(classifier, "coef_"):
         raise TypeError(
             f"this {type(classifier).__name__} cannot be converted to ONNX: its rule "

@@ -28,6 +28,7 @@ def cross_validate(
     seed: int = 0,
     after_fold: Callable[[], None] | None = None,
     groups: npt.ArrayLike | None = None,
+    covariates: Any = None,
 ) -> Evaluation:
     """Predict every sample with a model fitted to the other folds.
 
@@ -48,6 +49,8 @@ def cross_validate(
         What samples belong to that are not independent, such as the patient. Samples
         of a group are predicted by a model that was fitted to none of them; `fit` is
         given the groups of its samples, where it takes any.
+    covariates : array-like or data frame of shape (n_samples, n_covariates), optional
+        Given to `fit` and `predict_proba`, which must take them.
 
     Returns
     -------
@@ -85,7 +88,14 @@ def cross_validate(
     fold = np.empty(len(codes), dtype=np.intp)
     for f, (_, test) in enumerate(split.split(codes, codes, numbers)):
         fold[test] = f
-    known = {} if groups is None else {"groups": np.asarray(groups)}
+    known: dict[str, Any] = {} if groups is None else {"groups": np.asarray(groups)}
+    if covariates is not None:
+        known["covariates"] = covariates
+        if not _taken(model, "fit", known, np.arange(0)).keys() >= {"covariates"}:
+            raise ValueError(
+                f"{type(model).__name__}.fit takes no covariates, and they would be "
+                "ignored; in a pipeline, request them by metadata routing"
+            )
     return predict_folds(model, X, y, fold, after_fold, known)
 
 

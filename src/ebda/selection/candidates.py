@@ -115,7 +115,12 @@ class Recipe:
             return data
         chosen = self._some(moments, most)
         some = moments.features(chosen)
-        return Summary(some, self.contrasts(some), samples.features(chosen))
+        return Summary(
+            some,
+            self.contrasts(some),
+            samples.features(chosen),
+            data.all_covariates,
+        )
 
     def _some(self, moments: ClassMoments, size: int) -> IntArray:
         """Some of the features; neighbours where nothing else is compared."""

@@ -67,6 +67,7 @@ class FoldSummary(Summary):
         self.contrasts, self.residuals = contrasts, residuals
         self.sum_of_squared_variances = whole.sum_of_squared_variances
         self.share, self.scale, self.overlap = whole.share, whole.scale, whole.overlap
+        self.n_covariates = whole.n_covariates
 
     # Most covariances need the residuals alone; these take longer.
 
@@ -295,8 +296,27 @@ class FoldStack:
         )
 
     @cached_property
+    def _coefficients(self) -> tuple[FloatArray, FloatArray]:
+        """What class means and slopes of a fold are of the residuals.
+
+        Of shape (n_folds, k, n) and (n_folds, q, n): the least-squares coefficients of
+        the residuals on classes and covariates, which are added to those of all
+        samples.
+        """
+        C, codes, k = self.data.covariates, self.samples.codes, self.n_classes
+        assert C is not None
+        out = np.zeros((len(self.train), k + C.shape[1], len(codes)))
+        D, root = np.column_stack([np.eye(k)[codes], C]), np.sqrt(self.samples.weight)
+        for part, t in zip(out, self.train, strict=True):
+            # A category that none of them has keeps the slope of all samples.
+            part[:, t] = np.linalg.pinv(root[t, None] * D[t], rcond=1e-9)
+        return out[:, :k], out[:, k:]
+
+    @cached_property
     def combine(self) -> FloatArray:
         """What the class means of a fold are of the residuals: (n_folds, k, n)."""
+        if self.data.covariates is not None:
+            return self._coefficients[0]
         codes, weight = self.samples.codes, self.samples.weight
         out = np.zeros((len(self.train), self.n_classes, len(codes)))
         for part, t, counts in zip(out, self.train, self.counts, strict=True):
@@ -441,16 +461,21 @@ class FoldStack:
         sides = self.contrasts.positive + self.contrasts.negative
         root = np.sqrt(self.samples.weight)
         parts = []
-        for rows, means, middle, add, combine, held in zip(
+        covariates = self.data.covariates
+        slopes = [None] * n if covariates is None else self._coefficients[1]
+        for rows, means, middle, add, combine, held, moved in zip(
             on_rows,
             on_means,
             np.split(sides / 2, n),
             np.split(correction, n),
             self.combine,
             test,
+            slopes,
             strict=True,
         ):
             at_middle = np.einsum("ck,ck->c", middle, means + rows @ combine.T)
             x = means[:, codes[held]] + rows[:, held] / root[held]
+            if moved is not None and covariates is not None:
+                x -= rows @ moved.T @ covariates[held].T
             parts.append((x + (add - at_middle)[:, None]).T)
         return np.concatenate(parts)

@@ -17,6 +17,7 @@ from ebda.cached import cached_property
 from ebda.data.dask.pieces import Grid, as_values, edges
 from ebda.data.dask.running import Runner, tree
 from ebda.data.dask.samples import ClusterSamples, NotKeptError
+from ebda.data.disk.adjusted import adjusted_block, block_products
 from ebda.data.finite import check_block
 from ebda.data.matrix import Matrix, in_two_dimensions
 from ebda.data.protocols import GapRule, Labels, Samples
@@ -129,6 +130,36 @@ class DaskData(Matrix):
             meta=np.empty((0, 0)),
         )
 
+    def products(self, rows: FloatArray) -> FloatArray:
+        parts = da.blockwise(
+            _block_products,
+            "iqj",
+            *(self.X, "ij", self._by_row(rows.T), "iq"),
+            dtype=np.float64,
+            concatenate=True,
+            adjust_chunks={"i": 1},
+            align_arrays=False,
+            meta=np.empty((0, 0, 0)),
+        )
+        return np.asarray(parts.sum(axis=0).compute())
+
+    def adjusted(self, covariates: FloatArray, slopes: FloatArray) -> DaskData:
+        by_column = da.from_array(slopes, chunks=((len(slopes),), self.X.chunks[1]))
+        values = da.blockwise(
+            _adjusted_block,
+            "ij",
+            *(self.X, "ij", self._by_row(covariates), "iq", by_column, "qj"),
+            dtype=np.float64,
+            concatenate=True,
+            align_arrays=False,
+            meta=np.empty((0, 0)),
+        )
+        return DaskData(values, self.names)
+
+    def _by_row(self, rows: FloatArray) -> Any:
+        """Rows over the samples, in the chunks of X."""
+        return da.from_array(rows, chunks=(self.X.chunks[0], (rows.shape[1],)))
+
     def _sums(self, function: Any, rows: FloatArray) -> Any:
         """Sums over the features of what a function makes of each chunk and the rows.
 
@@ -183,6 +214,16 @@ def _block_moments(block: Any, labels: Labels, left: int) -> ClassMoments:
     return labels.checked_moments_of(values, labels.first, left)
 
 
+def _block_products(block: Any, rows: FloatArray) -> FloatArray:
+    return block_products(as_values(block), rows.T)[None]
+
+
+def _adjusted_block(
+    block: Any, covariates: FloatArray, slopes: FloatArray
+) -> FloatArray:
+    return adjusted_block(as_values(block), covariates, slopes)
+
+
 def _block_scores(
     block: Any,
     coef: FloatArray,
@@ -213,3 +254,8 @@ def _completed(
     out = plain.copy()
     out[rows] = finish(sums[rows])
     return out
+
+
+def with_chunks_of(score: Any, values: FloatArray) -> Any:
+    """An array of the shape of lazy scores, in their chunks."""
+    return da.from_array(values, chunks=score.chunks)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ebda.data.disk.adjusted import AdjustedSource, block_products
 from ebda.data.disk.kept import Kept, keep_rows
 from ebda.data.disk.source import Block, Source
 from ebda.data.finite import check_block
@@ -152,6 +153,15 @@ class BlockedData:
             cols = block.cols
             out[a:b] += gap_sums(some, values[:, cols], gaps[:, cols])
         return out
+
+    def products(self, rows: FloatArray) -> FloatArray:
+        out = np.zeros((len(rows), self.shape[1]))
+        for block, values in prefetched(self.source, self.source.plan()):
+            out[:, block.cols] += block_products(values, rows[:, block.rows])
+        return out
+
+    def adjusted(self, covariates: FloatArray, slopes: FloatArray) -> BlockedData:
+        return BlockedData(AdjustedSource(self.source, covariates, slopes))
 
     def job_context(self) -> AbstractContextManager[Any]:
         return nullcontext()  # this process reads the blocks

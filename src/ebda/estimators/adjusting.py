@@ -1,0 +1,137 @@
+"""Predictions that take the covariates of the samples.
+
+A sample x with the covariates c has the score of ``x - (c - mean) B``, which is that of
+x less ``(c - mean) B coef'``: one number for each contrast, and x is used as it is.
+Without covariates the mean is taken for them.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.validation import check_is_fitted
+
+from ebda.estimators.covariates import Covariates, Variables
+from ebda.estimators.moment_classifier import MomentClassifier
+from ebda.typing import FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Covaried:
+    """Samples with their covariates."""
+
+    X: Any
+    covariates: Any
+
+
+class AdjustingClassifier(MomentClassifier):
+    """A classifier whose predictions take covariates."""
+
+    covariates_: Covariates | None = None
+
+    def _scores(self, X: Any) -> Any:
+        if not isinstance(X, Covaried):
+            return super()._scores(X)
+        check_is_fitted(self)
+        found = self.covariates_
+        if found is None:
+            raise ValueError(
+                "the model was fitted without covariates that vary; predict without "
+                "covariates, or fit(X, y, covariates=...)"
+            )
+        plain = copy(self)
+        # What a missing value adds would have to be adjusted too.
+        plain._allow_missing = False
+        score = super(AdjustingClassifier, plain)._scores(X.X)
+        columns = found.columns_of(Variables.of(X.covariates, score.shape[0]))
+        offset = columns @ (found.slopes @ self.coef_.T)
+        if isinstance(score, np.ndarray):
+            return score - offset
+        from ebda.data.dask.arrays import with_chunks_of
+
+        return score - with_chunks_of(score, offset)
+
+    def decision_function(self, X: Any, covariates: Any = None) -> FloatArray:
+        """Scores: one per sample for two classes, else one per class and sample.
+
+        They are linear in X. The most probable class is that of `predict_proba`; it
+        has the largest score, except where the held-out samples have shown that a
+        small difference of scores means less than the class probabilities.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Samples.
+        covariates : array-like or data frame of shape (n_samples, n_covariates), \
+optional
+            As in `fit`; without them their mean is used. With them X needs all values.
+        """
+        return super().decision_function(_with(X, covariates))
+
+    def transform(self, X: Any, covariates: Any = None) -> FloatArray:
+        """The same scores as columns, to use the rule as a projection.
+
+        Parameters
+        ----------
+        X, covariates
+            As in `decision_function`.
+        """
+        return super().transform(_with(X, covariates))
+
+    def predict(self, X: Any, covariates: Any = None) -> npt.NDArray[Any]:
+        """Most probable class of each sample.
+
+        Parameters
+        ----------
+        X, covariates
+            As in `decision_function`.
+        """
+        return super().predict(_with(X, covariates))
+
+    def predict_log_proba(self, X: Any, covariates: Any = None) -> FloatArray:
+        """Log probability of each class; finite however far a sample lies.
+
+        Parameters
+        ----------
+        X, covariates
+            As in `decision_function`.
+        """
+        return super().predict_log_proba(_with(X, covariates))
+
+    def predict_proba(self, X: Any, covariates: Any = None) -> FloatArray:
+        """Probability of each class, as the model has it.
+
+        Parameters
+        ----------
+        X, covariates
+            As in `decision_function`.
+        """
+        return super().predict_proba(_with(X, covariates))
+
+    def score(
+        self,
+        X: Any,
+        y: npt.ArrayLike,
+        sample_weight: npt.ArrayLike | None = None,
+        covariates: Any = None,
+    ) -> float:
+        """Share of samples that are classified correctly.
+
+        Parameters
+        ----------
+        X, covariates
+            As in `decision_function`.
+        y : array-like of shape (n_samples,)
+            True labels.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the samples.
+        """
+        return float(super().score(_with(X, covariates), y, sample_weight))
+
+
+def _with(X: Any, covariates: Any) -> Any:
+    return X if covariates is None else Covaried(X, covariates)
