@@ -158,9 +158,10 @@ class Covariates:
             new = ~known.any(axis=1)
             if new.any():
                 out[np.ix_(new, own)] = 0.0
+                strange = quoted(np.unique(values[new]).tolist())
                 warnings.warn(
-                    f"covariate {names[v]!r} has {quoted(np.unique(values[new]).tolist())}, "
-                    "which no sample of the fit had; the mean is used instead",
+                    f"covariate {names[v]!r} has {strange}, which no sample of the "
+                    "fit had; the mean is used instead",
                     UserWarning,
                     stacklevel=4,
                 )
