@@ -355,3 +355,13 @@ def test_tables_of_all_kinds_say_the_same(kind: str) -> None:
     if kind == "list":
         table = [list(row) for row in zip(known["plate"], known["age"], strict=True)]
     np.testing.assert_allclose(quick().fit(X, y, covariates=table).coef_, expected)
+
+
+def test_the_ranking_is_that_of_limma() -> None:
+    X = np.array(LIMMA["X"])
+    covariates = {name: LIMMA[name] for name in ("age", "sex", "plate")}
+    model = quick().fit(X, np.array(LIMMA["class"]), covariates=covariates)
+    marginal = model.ranking_.marginal
+    np.testing.assert_allclose(marginal.t, LIMMA["t"], rtol=1e-6)
+    np.testing.assert_allclose(marginal.p_value, LIMMA["p_value"], rtol=1e-6)
+    np.testing.assert_allclose(marginal.df, LIMMA["df_total"], rtol=1e-6)

@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from ebda.cli import options as shared
+from ebda.cli.known import covariates_for, covariates_of
 from ebda.cli.outcome import Fitted, about, record, words
 from ebda.cli.output import put_json
 from ebda.cli.progress import steps
@@ -27,7 +28,7 @@ from ebda.estimators.classifier import EBClassifier
 from ebda.evaluation import cross_validate, evaluate
 from ebda.inputs import Table, match_features, read
 from ebda.inputs.formats import names_of
-from ebda.inputs.labels import align
+from ebda.inputs.labels import align, as_values
 from ebda.inputs.matching import by_name
 from ebda.inputs.on_disk import is_large, open_table
 from ebda.inputs.values import medians
@@ -39,6 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the command."""
     shared.add_data(parser)
     shared.add_labels(parser)
+    shared.add_known(parser)
     shared.add_reading(parser)
     parser.add_argument("--model", type=Path, metavar="FILE", help="write the model")
     parser.add_argument(
@@ -119,7 +121,12 @@ def run(options: argparse.Namespace) -> None:
 def _read(options: argparse.Namespace) -> Table:
     """The data in memory; or in blocks, if they are too large or the user says so."""
     if not (options.on_disk or is_large(options.data)):
-        return read(options.data, **shared.reading(options), keep_missing=True)
+        return read(
+            options.data,
+            **shared.reading(options),
+            keep_missing=True,
+            aside=shared.aside(options),
+        )
     whole = {
         "--log": options.log,
         "--impute": options.impute,
@@ -134,7 +141,12 @@ def _read(options: argparse.Namespace) -> Table:
         )
     options.cv = 0  # each fold would read the data once more
     return open_table(
-        options.data, options.target, options.labels, options.layer, options.drop
+        options.data,
+        options.target,
+        options.labels,
+        options.layer,
+        options.drop,
+        shared.aside(options),
     )
 
 
@@ -168,7 +180,13 @@ def _read_test(options: argparse.Namespace, table: Table) -> Table | None:
     names = table.feature_names.tolist()
     same = shared.reading(options) | {"impute": None, "drop": ()}
     same["labels"] = options.test_labels or options.labels
-    found = read(options.test, **same, features=names, keep_missing=True)
+    found = read(
+        options.test,
+        **same,
+        features=names,
+        keep_missing=True,
+        aside=options.covariates,
+    )
     if found.y is None:
         raise ValueError(f"{options.test}: the test samples need labels")
     every = np.arange(table.n_features)
@@ -194,24 +212,35 @@ def _fit(
         random_state=options.seed,
     )
     folds = min(options.cv, min(table.class_counts.values()))
+    covariates, groups = covariates_of(table, options.covariates), None
+    if options.groups is not None:
+        groups = as_values(table.aside[options.groups])
     seconds = {"reading": read_in}
     crossed = tested = None
     with steps(folds + 1, options.quiet) as done:
         start = time.perf_counter()
         if folds:
             crossed = cross_validate(
-                model, table.X, table.y, folds, options.seed, lambda: done("fold")
+                model,
+                table.X,
+                table.y,
+                folds,
+                options.seed,
+                lambda: done("fold"),
+                groups,
+                covariates,
             )
             seconds["cross-validation"] = time.perf_counter() - start
         start = time.perf_counter()
-        model.fit(table.X, table.y)
+        model.fit(table.X, table.y, groups=groups, covariates=covariates)
         model.feature_names_in_ = table.feature_names.astype(object)
         seconds["fit"] = time.perf_counter() - start
         done("fit to all samples")
     if test is not None:
         assert test.y is not None
         with by_name():
-            tested = evaluate(model, test.X, test.y)
+            own = covariates_for(model, test)
+            tested = evaluate(model, test.X, test.y, own)
     return Fitted(model, crossed, tested, seconds)
 
 

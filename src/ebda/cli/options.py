@@ -81,6 +81,38 @@ def add_labels(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_known(parser: argparse.ArgumentParser) -> None:
+    """What else is known of the samples."""
+    parser.add_argument(
+        "--groups",
+        metavar="NAME",
+        help="column (or row, as --target; or a column of --labels) that says which "
+        "samples belong together, such as the patient: they are held out together, and "
+        "count as fewer",
+    )
+    parser.add_argument(
+        "--covariates",
+        type=_names,
+        default=[],
+        metavar="NAMES",
+        help="columns to adjust for, separated by commas, such as age,sex,plate: where "
+        "all cells are numbers a number, else a category",
+    )
+
+
+def _names(text: str) -> list[str]:
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names or len(set(names)) < len(names):
+        raise argparse.ArgumentTypeError(f"{text!r} is no list of different names")
+    return names
+
+
+def aside(options: argparse.Namespace) -> list[str]:
+    """Columns of groups and covariates."""
+    groups = [] if options.groups is None else [options.groups]
+    return list(dict.fromkeys([*groups, *options.covariates]))
+
+
 def add_reading(parser: argparse.ArgumentParser) -> None:
     """What is done to the data of a fit, and again to those of a prediction."""
     parser.add_argument(

@@ -38,6 +38,8 @@ def about(table: Table, judged: Table, options: argparse.Namespace) -> dict[str,
     of_table = ("format", "n_samples", "n_features", "target", "orientation")
     of_options = ("log", "impute", "layer", "drop", "duplicates")
     return {
+        "groups": options.groups,
+        "covariates": options.covariates,
         "source": Path(table.source).name,
         **{name: getattr(table, name) for name in of_table},
         "transformation": table.transformation,
@@ -55,8 +57,10 @@ def about(table: Table, judged: Table, options: argparse.Namespace) -> dict[str,
 _TEXT, _TEXT_OR_NOTHING = (str,), (str, type(None))
 _FACTS: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("n_samples", "n_features"), (int,)),
-    **dict.fromkeys(("drop", "notes"), (list,)),
-    **dict.fromkeys(("target", "labels", "impute", "layer"), _TEXT_OR_NOTHING),
+    **dict.fromkeys(("drop", "notes", "covariates"), (list,)),
+    **dict.fromkeys(
+        ("target", "labels", "impute", "layer", "groups"), _TEXT_OR_NOTHING
+    ),
     **dict.fromkeys(("source", "format", "orientation", "transformation"), _TEXT),
     **dict.fromkeys(("duplicates", "command", "fitted_to", "evaluated_on"), _TEXT),
     "classes": (dict,),
@@ -93,6 +97,8 @@ def record(
         "classes": model.classes_,
         "evaluation": evaluation_record(fitted.cross_validated),
         "test": evaluation_record(fitted.tested),
+        "groups": None if model.groups_ is None else vars(model.groups_),
+        "covariates": None if model.covariates_ is None else str(model.covariates_),
         "n_factors": model.n_factors_,
         "selection": selection_record(model.selection_),
         "missing_values": n_missing(model),
@@ -125,6 +131,8 @@ def words(fitted: Fitted, written: dict[str, Path], options: argparse.Namespace)
             f"{'has' if len(gone) == 1 else 'have'} no weight: {quoted(gone, 5)}."
         )
     factors = counted(model.n_factors_, "common factor")
+    found = (model.groups_, model.covariates_)
+    parts += [str(known) for known in found if known is not None]
     parts += [
         f"{model.selection_.words()} {factors} within the classes.\n"
         f"{model.selection_.table()}",

@@ -20,6 +20,13 @@ from scipy import sparse
 from sklearn.utils import get_tags
 
 from ebda.cli import options as shared
+from ebda.cli.known import (
+    Covariates,
+    covariates_for,
+    given,
+    known_to,
+    remarks_on_covariates,
+)
 from ebda.cli.outcome import facts
 from ebda.cli.output import put_json, writer_for
 from ebda.cli.terminal import say
@@ -47,7 +54,10 @@ def run(options: argparse.Namespace) -> None:
     table, match = read_for(record.model, facts(record.data, options.model), options)
     with by_name():
         predicted, probabilities = classify(
-            record.model, table.X, options.missing == "zero-weight"
+            record.model,
+            table.X,
+            options.missing == "zero-weight",
+            covariates_for(record.model, table),
         )
     classes = [str(label) for label in record.model.classes_.tolist()]
     if options.out is not None or not options.json:
@@ -80,7 +90,8 @@ def run(options: argparse.Namespace) -> None:
         counts = Counter(str(label) for label in predicted.tolist())
         words = ", ".join(f"{escaped(label)} {counts[label]}" for label in classes)
         say(f"{counted(table.n_samples, 'sample')}: {words}", sys.stderr)
-        for line in remarks(table, match, options.missing):
+        lines = remarks(table, match, options.missing)
+        for line in [*lines, *remarks_on_covariates(record.model, table)]:
             say(line, sys.stderr)
         if options.out is not None:
             say(f"Written: {options.out}", sys.stderr)
@@ -108,6 +119,8 @@ def read_for(
         keep_missing=True,
         decimal=options.decimal,
         max_memory=options.max_memory,
+        aside=known_to(model),
+        aside_may_lack=True,
         **shared.remembered(data),
     )
     if names is None:
@@ -138,7 +151,7 @@ def read_for(
 
 
 def classify(
-    model: Any, X: Any, zero_weight: bool
+    model: Any, X: Any, zero_weight: bool, covariates: Covariates | None = None
 ) -> tuple[npt.NDArray[Any], FloatArray]:
     """Labels and probabilities.
 
@@ -147,7 +160,8 @@ def classify(
     dense = isinstance(X, np.ndarray)
     missing = np.isnan(X) if zero_weight and dense else np.zeros((1, 0), bool)
     if not missing.any():
-        return model.predict(X), model.predict_proba(X)
+        own = given(covariates, np.arange(X.shape[0]))
+        return model.predict(X, **own), model.predict_proba(X, **own)
     patterns, group = np.unique(
         np.packbits(missing, axis=1), axis=0, return_inverse=True
     )
@@ -157,9 +171,10 @@ def classify(
         rows = np.flatnonzero(group == k)
         absent = missing[rows[0]]
         part, known = model.without(absent), np.where(absent, 0.0, X[rows])
+        own = given(covariates, rows)
         labels[rows], probabilities[rows] = (
-            part.predict(known),
-            part.predict_proba(known),
+            part.predict(known, **own),
+            part.predict_proba(known, **own),
         )
     return labels, probabilities
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy.typing as npt
 
 from ebda.cli import options as shared
+from ebda.cli.known import covariates_for, remarks_on_covariates
 from ebda.cli.outcome import facts
 from ebda.cli.predict import completed, read_for, remarks
 from ebda.cli.terminal import say
@@ -79,7 +80,8 @@ def run(options: argparse.Namespace) -> None:
             command=data.get("command"),
         )
     if not options.quiet:
-        for line in [*remarks(table, match, options.missing), *shown.remarks]:
+        lines = [*remarks(table, match, options.missing), *shown.remarks]
+        for line in lines + remarks_on_covariates(model, table):
             say(line, sys.stderr)
         say(f"Written: {out}")
 
@@ -134,7 +136,8 @@ def honest(
                 f"{table.source}: a test needs labels; say with --target or --labels "
                 "where they are"
             )
-        return Shown(table.y, evaluate(model, table.X, table.y), names)
+        own = covariates_for(model, table)
+        return Shown(table.y, evaluate(model, table.X, table.y, own), names)
     if kept is None:
         return Shown(table.y, None, names)
     if samples == data.get("evaluated_on"):

@@ -147,7 +147,13 @@ def _taken(
     names = {name for name in known if name in arguments}
     if known and get_config()["enable_metadata_routing"]:
         names |= get_routing_for_object(model).consumes(method, list(known))
-    return {name: _safe_indexing(known[name], rows) for name in sorted(names)}
+    return {name: _rows_of(known[name], rows) for name in sorted(names)}
+
+
+def _rows_of(values: Any, rows: IntArray) -> Any:
+    if isinstance(values, Mapping):
+        return {name: _safe_indexing(column, rows) for name, column in values.items()}
+    return _safe_indexing(values, rows)
 
 
 def dealt_folds(codes: IntArray, n_folds: int, seed: int, least: int = 1) -> IntArray:
@@ -175,7 +181,9 @@ def dealt_folds(codes: IntArray, n_folds: int, seed: int, least: int = 1) -> Int
     return fold
 
 
-def evaluate(model: Any, X: Any, y: npt.ArrayLike) -> Evaluation:
+def evaluate(
+    model: Any, X: Any, y: npt.ArrayLike, covariates: Any = None
+) -> Evaluation:
     """Evaluate a fitted model on samples that it was not fitted to.
 
     Parameters
@@ -184,10 +192,13 @@ def evaluate(model: Any, X: Any, y: npt.ArrayLike) -> Evaluation:
         A fitted estimator with ``predict_proba``.
     X, y
         Test data and labels.
+    covariates : array-like or data frame of shape (n_samples, n_covariates), optional
+        As for ``predict_proba``, which must take them.
 
     Returns
     -------
     Evaluation
     """
     codes = class_codes(model.classes_, y)
-    return Evaluation(model.classes_, codes, model.predict_proba(X), 0)
+    given = {} if covariates is None else {"covariates": covariates}
+    return Evaluation(model.classes_, codes, model.predict_proba(X, **given), 0)

@@ -82,6 +82,9 @@ class Reading:
         Names of the features that are wanted.
     samples : collection of str
         Names of samples, from a file of labels.
+    aside : collection of str
+        Columns or rows that are known of the samples and are no features: groups and
+        covariates.
     decimal : {"point", "comma"}, optional
         The decimal sign of text; None where the cells have to tell.
     max_memory : int, optional
@@ -95,6 +98,7 @@ class Reading:
     drop: Collection[str] = ()
     features: Collection[str] | None = None
     samples: Collection[str] = ()
+    aside: Collection[str] = ()
     decimal: str | None = None
     max_memory: int | None = None
 

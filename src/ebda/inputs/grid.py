@@ -72,8 +72,9 @@ def make_grid(
     for j, at in cells.bad.items():
         bad[at, j] = True
     read = ~np.isnan(cells.values)
-    label_rows = among(rows, () if in_rows else {how.target})
-    label_columns = among(columns, {how.target} if in_rows else ())
+    known = {how.target, *how.aside}
+    label_rows = among(rows, () if in_rows else known)
+    label_columns = among(columns, known if in_rows else ())
     # Labels tell nothing about the cells beside them.
     bad[label_rows] = read[label_rows] = False
     # Columns of text first: in the other columns, a row of text has no number at all.

@@ -170,6 +170,57 @@ def labels_of(
     return Labels(block.annotations[target], target, f"{where} {target!r}")
 
 
+def with_aside(
+    table: Table,
+    block: Block,
+    second: LabelFile | None,
+    names: Iterable[str],
+    may_lack: bool = False,
+) -> Table:
+    """A table with what else is known of the samples, from the data or a second file.
+
+    Parameters
+    ----------
+    table : Table
+        Of all samples of the block.
+    block : Block
+        The data.
+    second : LabelFile, optional
+        The file of labels, which may have further columns.
+    names : iterable of str
+        Columns or rows.
+    may_lack : bool
+        Whether those that are not there are left out, and not an error.
+    """
+    found: dict[str, list[Any]] = {}
+    samples = None if block.samples is None else block.samples.tolist()
+    for name in names:
+        if name in block.annotations:
+            found[name] = list(block.annotations[name])
+        elif second is not None and name in second.names:
+            n = block.values.shape[0]
+            found[name] = list(second.labels_of(samples, n, name).cells)
+        elif not may_lack:
+            known = [*block.annotations, *([] if second is None else second.names)]
+            raise ValueError(
+                f"{table.source}: nothing is named {name!r} to take groups or "
+                f"covariates from; there are {quoted(known, 6) or 'no such columns'}"
+            )
+    return replace(table, aside=found)
+
+
+def as_values(cells: Sequence[Any]) -> list[Any]:
+    """Cells as numbers if all of them are, else as they are; None where empty.
+
+    >>> as_values(["1.5", "2"]), as_values(["p1", "2", " "])
+    ([1.5, 2.0], ['p1', '2', None])
+    """
+    text = [None if c is None or not str(c).strip() else str(c).strip() for c in cells]
+    if all(c is not None and _NUMBER.fullmatch(c) for c in text):
+        return [float(str(c)) for c in text]
+    return list(text)
+
+
 def _unknown(source: str, target: str, names: Iterable[str]) -> str:
     known = [name for name in names if name]
     near = difflib.get_close_matches(target, known, n=3, cutoff=0.6)
@@ -197,6 +248,7 @@ def with_labels(table: Table, labels: Labels) -> Table:
         X=table.X if has.all() else table.X[has],
         y=as_classes(list(compress(labels.cells, has)), table.source),
         sample_names=table.sample_names[has],
+        aside={name: list(compress(c, has)) for name, c in table.aside.items()},
         target=labels.name,
         labels_from=labels.words,
         notes=notes,

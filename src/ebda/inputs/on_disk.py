@@ -8,13 +8,19 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from ebda.inputs.base import Reading, files_of
 from ebda.inputs.formats import find_format, open_blocks
-from ebda.inputs.labels import labelled, labels_of, load_labels, with_labels
+from ebda.inputs.labels import (
+    labelled,
+    labels_of,
+    load_labels,
+    with_aside,
+    with_labels,
+)
 from ebda.inputs.table import Table
 from ebda.listing import quoted
 from ebda.sizes import sizes
@@ -48,6 +54,7 @@ def open_table(
     labels: Path | None = None,
     layer: str | None = None,
     drop: Iterable[str] = (),
+    aside: Sequence[str] = (),
 ) -> Table:
     """Open a file to be read in blocks, with the labels of its samples.
 
@@ -64,13 +71,17 @@ def open_table(
         Of AnnData, instead of X.
     drop : iterable of str
         Columns of Parquet files that are not features.
+    aside : sequence of str
+        Columns of groups and covariates.
     """
     found = find_format(path)
     second = None if labels is None else load_labels(labels)
     own = target if second is None else None
-    how = Reading(layer=layer, target=own, drop=tuple(drop))
+    own_aside = [name for name in aside if second is None or name not in second.names]
+    how = Reading(layer=layer, target=own, drop=tuple(drop), aside=own_aside)
     block = open_blocks(path, found, how)
-    table = OnDisk.of(block, str(path), found.name)
+    table: Table = OnDisk.of(block, str(path), found.name)
+    table = with_aside(table, block, second, aside)
     taken = labels_of(block, second, target, str(path))
     if taken is None:
         known = quoted(table.candidates, 6)

@@ -58,13 +58,14 @@ def to_block(sheet: Sheet, how: Reading, source: str) -> Block:
     n_ignored = int(np.count_nonzero(~wanted[in_rows and named :]))
     there = ~among(samples, how.drop if named else ())
     if not in_rows:
-        there &= ~among(samples, {how.target})
+        there &= ~among(samples, {how.target, *how.aside})
     rows, columns = (there, wanted) if in_rows else (wanted, there)
     columns[0] &= not named
     grid = make_grid(sheet, ids, rows, columns, how, in_rows, source)
     margins = grid.text_columns if in_rows else grid.text_rows
     for what, names in (("row", grid.text_rows), ("column", grid.text_columns)):
-        others = [name for name in names if names is not margins or name != how.target]
+        known = {how.target, *how.aside} if names is margins else set()
+        others = [name for name in names if name not in known]
         notes += _left_out(what, "text", others)
     keep = np.ones(len(grid.columns), dtype=np.bool_)
     if in_rows and how.features is None:
@@ -91,9 +92,10 @@ def _wanted(names: list[str], how: Reading) -> npt.NDArray[np.bool_]:
     wanted = ~among(names, how.drop)
     if how.features is not None:
         wanted &= among(names, how.features)
-    if how.target is not None and how.target in names:
-        wanted &= ~among(names, [how.target])
-        wanted[names.index(how.target)] = True
+    for name in dict.fromkeys([how.target, *how.aside]):
+        if name is not None and name in names:
+            wanted &= ~among(names, [name])
+            wanted[names.index(name)] = True
     return wanted
 
 
@@ -137,7 +139,7 @@ def guess(sheet: Sheet, how: Reading) -> tuple[str, str]:
 def has_row_names(sheet: Sheet, how: Reading) -> bool:
     """Whether the first column holds names of the rows and no values."""
     name = sheet.names[0]
-    if name == how.target or name in (how.features or ()):
+    if name == how.target or name in (how.features or ()) or name in how.aside:
         return False
     if sheet.row_names or not name or name.startswith("Unnamed:"):
         return True

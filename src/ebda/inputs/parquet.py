@@ -43,11 +43,9 @@ def open_files(path: Path, how: Reading) -> Block:
     """Open a Parquet file, or a folder of them, without the columns to leave out."""
     from ebda.data.disk import open_parquet
 
-    left_out = [*how.drop, *([] if how.target is None else [how.target])]
-    table = open_parquet(path, left_out)
-    labels = (
-        {} if how.target is None else {how.target: table.column(how.target).tolist()}
-    )
+    known = [*([] if how.target is None else [how.target]), *how.aside]
+    table = open_parquet(path, [*how.drop, *known])
+    labels = {name: table.column(name).tolist() for name in known}
     return Block(table, None, table.names.astype(np.str_), labels)
 
 

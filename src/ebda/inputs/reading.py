@@ -15,7 +15,7 @@ from ebda.inputs.base import Reading, Sheet
 from ebda.inputs.cells import DECIMALS
 from ebda.inputs.formats import find_format, load
 from ebda.inputs.grid import among
-from ebda.inputs.labels import labels_of, load_labels, with_labels
+from ebda.inputs.labels import labels_of, load_labels, with_aside, with_labels
 from ebda.inputs.names import DUPLICATES, refuse_twice
 from ebda.inputs.orientation import ORIENTATIONS, to_block
 from ebda.inputs.table import Table
@@ -37,6 +37,8 @@ def read(
     keep_missing: bool = False,
     decimal: str | None = None,
     max_memory: int | None = None,
+    aside: Sequence[str] = (),
+    aside_may_lack: bool = False,
 ) -> Table:
     r"""Read samples, features and labels from a file.
 
@@ -76,6 +78,11 @@ def read(
     max_memory : int, optional
         Bytes that the content may take up; by default 1 GiB, or 20 times as much as
         the file has.
+    aside : sequence of str
+        Columns or rows, of the data or of the file of labels, that are known of the
+        samples and are no features: groups and covariates.
+    aside_may_lack : bool
+        Whether those that are not there are left out, and not an error.
 
     Returns
     -------
@@ -106,6 +113,7 @@ def read(
         frozenset(drop),
         None if features is None else frozenset(features),
         () if second is None else second.samples(),
+        tuple(aside),
         decimal,
         max_memory,
     )
@@ -119,6 +127,7 @@ def read(
         way_out = "give each sample its own name"
         refuse_twice(block.samples, str(path), "sample name", way_out)
     table = _prepared(Table.of(block, str(path), found.name), how, duplicates)
+    table = with_aside(table, block, second, aside, aside_may_lack)
     taken = labels_of(block, second, target, str(path))
     if taken is not None:
         table = with_labels(table, taken)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -48,6 +49,8 @@ class Table:
         Number of features that were not asked for, and not read.
     absent_is_zero : bool
         Whether a feature that the file does not have is zero.
+    aside : mapping of str to list
+        What else is known of the samples: groups and covariates, by name.
     """
 
     X: Any
@@ -65,6 +68,7 @@ class Table:
     candidates: tuple[str, ...] = ()
     n_ignored: int = 0
     absent_is_zero: bool = False
+    aside: Mapping[str, list[Any]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, block: Block, source: str, form: str) -> Self:
@@ -117,6 +121,10 @@ class Table:
         if self.y is not None:
             words = f"{_classes(self.class_counts)} (from {self.labels_from})"
             lines.append(f"  classes         {words}")
+        lines += [
+            f"  {escaped(name):<15} {_values(cells)}"
+            for name, cells in self.aside.items()
+        ]
         lines.append(f"  transformation  {self.transformation}")
         lines += [f"  note            {note}" for note in self.notes]
         return "\n".join(lines)
@@ -130,6 +138,11 @@ class Table:
         for part in parts:
             digest.update(np.ascontiguousarray(part).tobytes())
         return digest.hexdigest()
+
+
+def _values(cells: list[Any]) -> str:
+    different = list(dict.fromkeys(map(str, cells)))
+    return f"{counted(len(different), 'value')}: {quoted(different)}"
 
 
 def _classes(counts: dict[Any, int]) -> str:

@@ -76,6 +76,14 @@ def copies(case: Case) -> Caution | None:
     return Caution(True, "Samples that look like copies", selection.copy_words(names))
 
 
+def confounded(case: Case) -> Caution | None:
+    """Covariates that tell much about the class."""
+    found = case.model.covariates_
+    if found is None or not found.caution:
+        return None
+    return Caution(True, "Covariates partly confounded with the classes", found.caution)
+
+
 def imbalance(case: Case) -> Caution | None:
     """Classes of very different size."""
     small, large = int(case.counts.argmin()), int(case.counts.argmax())
@@ -268,6 +276,7 @@ CHECKS: tuple[Callable[[Case], Caution | None], ...] = (
     few_samples,
     batch,
     copies,
+    confounded,
     no_error,
     perfect_feature,
     imbalance,

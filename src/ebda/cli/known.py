@@ -1,0 +1,61 @@
+"""What a table knows of its samples besides their classes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ebda.inputs import Table
+from ebda.inputs.labels import as_values
+from ebda.listing import quoted
+from ebda.typing import IntArray
+
+Covariates = dict[str, list[Any]]
+
+
+def covariates_of(table: Table, names: Sequence[str]) -> Covariates | None:
+    """Covariates of the samples by name; None where none are asked for."""
+    if not names:
+        return None
+    return {name: as_values(table.aside[name]) for name in names}
+
+
+def covariates_for(model: Any, table: Table) -> Covariates | None:
+    """Those that a model was fitted with, or None where the table lacks any."""
+    names = known_to(model)
+    if any(name not in table.aside for name in names):
+        return None
+    return covariates_of(table, names)
+
+
+def known_to(model: Any) -> list[str]:
+    """Names of the covariates of a model."""
+    found = getattr(model, "covariates_", None)
+    names: list[str] = [] if found is None else found.names.tolist()
+    return names
+
+
+def given(covariates: Covariates | None, rows: IntArray) -> dict[str, Any]:
+    """The argument of a prediction of some of the samples.
+
+    >>> given({"age": [50.0, 60.0]}, np.array([1])), given(None, np.array([1]))
+    ({'covariates': {'age': [60.0]}}, {})
+    """
+    if covariates is None:
+        return {}
+    some = {name: [cells[i] for i in rows] for name, cells in covariates.items()}
+    return {"covariates": some}
+
+
+def remarks_on_covariates(model: Any, table: Table) -> list[str]:
+    """Whether samples were adjusted for their covariates, in words."""
+    names = known_to(model)
+    lacking = [name for name in names if name not in table.aside]
+    if not names:
+        return []
+    if not lacking:
+        return [f"Adjusted for {quoted(names, 6)}."]
+    return [
+        f"Not adjusted for {quoted(names, 6)}: the data have no {quoted(lacking, 6)}. "
+        "The mean of the fit is used."
+    ]
