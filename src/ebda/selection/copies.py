@@ -13,7 +13,8 @@ import numpy as np
 from ebda.typing import FloatArray, IntArray
 
 # Robust standard deviations above the median, after Fisher's transformation. Of 21 real
-# sets three have pairs beyond 11, and all of these are known repetitions.
+# sets three have pairs beyond it, two of them with a correlation of 1.00; the largest
+# value in the others is 10.7.
 _FAR = 12.0
 # Pairs of a lower correlation are no copies, however little the others scatter.
 _ALIKE = 0.5
