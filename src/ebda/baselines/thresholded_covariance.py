@@ -372,6 +372,6 @@ def _conjugate_gradients(matrix: Any, rows: FloatArray) -> FloatArray:
         direction[:, left] = residual[:, left] + new / square[left] * along
         square[left] = new
     raise ArithmeticError(
-        "the thresholded covariance could not be inverted by conjugate gradients; choose "
-        "a larger threshold"
+        "the thresholded covariance could not be inverted by conjugate gradients; "
+        "choose a larger threshold"
     )
