@@ -6,8 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.model_selection import StratifiedKFold
 
+from ebda.baselines.regularized_covariance import varies_within
 from ebda.typing import FloatArray, IntArray
 
 
@@ -46,6 +48,7 @@ def amounts(
 
 
 def sum_over_folds(
+    X: npt.NDArray[Any],
     codes: IntArray,
     cv: int,
     random_state: Any,
@@ -55,6 +58,8 @@ def sum_over_folds(
 
     Parameters
     ----------
+    X : ndarray of shape (n_samples, n_features)
+        Samples.
     codes : ndarray of int of shape (n_samples,)
         Classes.
     cv : int
@@ -72,8 +77,14 @@ def sum_over_folds(
             "more; without it, each amount must be given as one number"
         )
     splits = StratifiedKFold(folds, shuffle=True, random_state=random_state)
-    parts = [errors(*split) for split in splits.split(codes, codes)]
-    total: FloatArray = np.sum(parts, axis=0)
+    total: FloatArray = np.zeros(())
+    for train, test in splits.split(codes, codes):
+        if not varies_within(X[train], codes[train]).any():
+            raise ValueError(
+                "without the samples of a fold no feature varies within the classes; "
+                "give each amount as one number"
+            )
+        total = total + errors(train, test)
     return total
 
 

@@ -120,7 +120,7 @@ class LinearProgrammingDA(SampleClassifier):
 
         self.errors_ = np.zeros(len(self.penalties_))
         if len(self.penalties_) > 1:
-            self.errors_ = sum_over_folds(codes, self.cv, self.random_state, errors)
+            self.errors_ = sum_over_folds(X, codes, self.cv, self.random_state, errors)
         self.penalty_ = float(self.penalties_[fewest(self.errors_[None])[1]])
         matrix = self._matrix(samples)
         self.ridge_ = matrix.ridge

@@ -187,7 +187,9 @@ class RegularizedDA(NonlinearClassifier):
             )
 
         if self.errors_.size > 1:
-            self.errors_ = sum_over_folds(codes, self.cv, self.random_state, errors)
+            self.errors_ = sum_over_folds(
+                points, codes, self.cv, self.random_state, errors
+            )
         row, column = fewest(self.errors_)
         self.pooling_, self.shrinkage_ = float(poolings[row]), float(shrinkages[column])
         self.threshold_ = 0.0
@@ -261,7 +263,7 @@ class RegularizedDA(NonlinearClassifier):
 
         self.errors_ = np.zeros(thresholds.shape)
         if self.errors_.size > 1:
-            self.errors_ = sum_over_folds(codes, self.cv, self.random_state, errors)
+            self.errors_ = sum_over_folds(X, codes, self.cv, self.random_state, errors)
         column, row = fewest(self.errors_.T)
         self.pooling_, self.shrinkage_ = 1.0, float(shrinkages[row])
         self.threshold_ = float(thresholds[row, column])

@@ -132,7 +132,7 @@ class SparseLDA(SampleClassifier):
 
         self.errors_ = np.zeros((len(first), len(second)))
         if self.errors_.size > 1:
-            self.errors_ = sum_over_folds(codes, self.cv, self.random_state, errors)
+            self.errors_ = sum_over_folds(X, codes, self.cv, self.random_state, errors)
         row, column = fewest(self.errors_)
         self.covariance_constant_ = float(first[row])
         self.difference_constant_ = float(second[column])
