@@ -307,7 +307,7 @@ def test_a_singular_covariance_is_an_error() -> None:
         ({"target": "zero"}, "target must be one of"),
         ({"centroids": True, "threshold": -1}, "threshold must be .* zero or more"),
         ({"centroids": True, "pooling": 0.5}, "shrunken centroids need pooling=1"),
-        ({"cv": 1}, "cv of 2 or more"),
+        ({"cv": 1}, "cv at least 2"),
     ],
 )
 def test_bad_parameters_are_refused(parameters: dict[str, Any], message: str) -> None:

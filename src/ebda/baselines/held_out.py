@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.model_selection import StratifiedKFold
 
+from ebda.baselines.folds import splits
 from ebda.baselines.regularized_covariance import varies_within
 from ebda.typing import FloatArray, IntArray
 
@@ -50,11 +50,11 @@ def amounts(
 def sum_over_folds(
     X: npt.NDArray[Any],
     codes: IntArray,
-    cv: int,
+    cv: Any,
     random_state: Any,
     errors: Callable[[IntArray, IntArray], FloatArray],
 ) -> FloatArray:
-    """Errors of held-out samples, summed over stratified folds.
+    """Errors of held-out samples, summed over folds.
 
     Parameters
     ----------
@@ -62,23 +62,14 @@ def sum_over_folds(
         Samples.
     codes : ndarray of int of shape (n_samples,)
         Classes.
-    cv : int
-        Number of folds; fewer where a class has fewer samples.
-    random_state : int, RandomState or None
-        Determines the folds.
+    cv, random_state
+        As in :func:`ebda.baselines.folds.splits`.
     errors : callable
         From the indices of the training and of the held-out samples to an array of
         counts.
     """
-    folds = min(cv, int(np.bincount(codes).min()))
-    if folds < 2:
-        raise ValueError(
-            "cross-validation needs at least two samples in every class and cv of 2 or "
-            "more; without it, each amount must be given as one number"
-        )
-    splits = StratifiedKFold(folds, shuffle=True, random_state=random_state)
     total: FloatArray = np.zeros(())
-    for train, test in splits.split(codes, codes):
+    for train, test in splits(X, codes, cv, random_state):
         if not varies_within(X[train], codes[train]).any():
             raise ValueError(
                 "without the samples of a fold no feature varies within the classes; "

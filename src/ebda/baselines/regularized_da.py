@@ -77,12 +77,13 @@ class RegularizedDA(NonlinearClassifier):
     threshold : None, float or array-like
         The threshold of the weights, or those to choose from. None for parts of the
         largest weight.
-    cv : int
-        Number of folds; fewer where a class has fewer samples.
+    cv : int, cross-validation splitter or iterable
+        Number of stratified folds, no more than the smallest class has samples; or
+        what makes the splits, or the splits.
     priors : None, "empirical", "uniform" or array-like of shape (n_classes,)
         Class probabilities.
     random_state : int, RandomState or None
-        Determines the folds.
+        Determines the folds if `cv` is a number.
 
     Attributes
     ----------
@@ -126,7 +127,7 @@ class RegularizedDA(NonlinearClassifier):
         target: str = "identity",
         centroids: bool = False,
         threshold: Any = None,
-        cv: int = 10,
+        cv: Any = 10,
         priors: Any = None,
         random_state: Any = None,
     ) -> None:
