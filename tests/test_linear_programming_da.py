@@ -211,7 +211,7 @@ def test_a_penalty_without_solution_is_an_error() -> None:
     [
         ({"penalty": -1}, "penalty must be"),
         ({"ridge": -1}, "ridge must be"),
-        ({"cv": 1}, "cv of 2 or more"),
+        ({"cv": 1}, "cv at least 2"),
     ],
 )
 def test_bad_parameters_are_refused(parameters: Any, message: str) -> None:

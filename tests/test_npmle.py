@@ -58,6 +58,21 @@ def test_agrees_with_a_general_solver(seed: int) -> None:
     np.testing.assert_allclose(found, reference.x, atol=1e-4)
 
 
+@pytest.mark.slow
+def test_is_what_the_em_of_jiang_and_zhang_comes_to() -> None:
+    """On their grid, from equal weights; after many steps, for EM is slow."""
+    z = mixture(200)
+    grid = np.linspace(z.min(), z.max(), 60)
+    likelihood = stats.norm.pdf(z[:, None], grid)
+    weights = np.full(60, 1 / 60)
+    for _ in range(30_000):
+        weights *= (likelihood / (likelihood @ weights)[:, None]).mean(axis=0)
+    joint = likelihood * weights
+    means = joint @ grid / joint.sum(axis=1)
+    found = NPMLE(grid=grid).fit(z).prior_.posterior(z).mean
+    np.testing.assert_allclose(found, means, atol=2e-3)
+
+
 @pytest.mark.parametrize("n", [200, 8000])
 @pytest.mark.parametrize("equal", [True, False])
 def test_meets_the_optimality_conditions_on_the_values(n: int, equal: bool) -> None:

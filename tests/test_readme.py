@@ -29,7 +29,7 @@ def test_the_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert names["result"].error < names["result"].chance_error / 4
     golub, model, test = names["golub"], names["model"], names["test"]
     assert model.score(names["X"][test], golub.target[test]) > 0.85
-    found = model.ranking_.selected()
+    found = names["genes"].selected()
     assert 0 < found.sum() < len(golub.feature_names)
     error = np.mean((names["means"].posterior_mean_ - names["eta"]) ** 2)
     stated = re.search(r"# ([\d.]+): denoised", README)

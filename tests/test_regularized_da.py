@@ -15,7 +15,13 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.neighbors import NearestCentroid
 
 import ebda
-from ebda.baselines import IndependenceRule, PseudoInverseLDA, RegularizedDA
+from ebda.baselines import (
+    IndependenceRule,
+    LinearProgrammingDA,
+    PseudoInverseLDA,
+    RegularizedDA,
+    SparseLDA,
+)
 from ebda.baselines.held_out import amounts, fewest
 from ebda.baselines.regularized_covariance import principal_axes, row_space
 from ebda.datasets import load_khan, make_two_class
@@ -301,7 +307,7 @@ def test_a_singular_covariance_is_an_error() -> None:
         ({"target": "zero"}, "target must be one of"),
         ({"centroids": True, "threshold": -1}, "threshold must be .* zero or more"),
         ({"centroids": True, "pooling": 0.5}, "shrunken centroids need pooling=1"),
-        ({"cv": 1}, "cv of 2 or more"),
+        ({"cv": 1}, "cv at least 2"),
     ],
 )
 def test_bad_parameters_are_refused(parameters: dict[str, Any], message: str) -> None:
@@ -333,6 +339,24 @@ def test_a_second_fit_forgets_the_first() -> None:
     model.set_params(pooling=1).fit(X, y)
     assert not hasattr(model, "axes_")
     assert model.coef_.shape == (1, 5)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        RegularizedDA(random_state=0),
+        RegularizedDA(target="diagonal", random_state=0),
+        RegularizedDA(centroids=True, random_state=0),
+        SparseLDA(random_state=0),
+        LinearProgrammingDA(random_state=0),
+    ],
+    ids=lambda m: type(m).__name__,
+)
+def test_a_fold_without_variation_is_an_error(model: Any) -> None:
+    X, y = np.zeros((20, 3)), np.arange(20) % 2
+    X[4, 0] = 1.0
+    with pytest.raises(ValueError, match="without the samples of a fold no feature"):
+        model.fit(X, y)
 
 
 def test_amounts_and_ties() -> None:

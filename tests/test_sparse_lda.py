@@ -137,7 +137,7 @@ def test_units_and_the_order_of_features_change_nothing() -> None:
         ({"exponent": 0.5}, "exponent must lie between 0 and 0.5"),
         ({"covariance_constant": -1}, "covariance_constant must be"),
         ({"difference_constant": "rate"}, "difference_constant must be"),
-        ({"cv": 1}, "cv of 2 or more"),
+        ({"cv": 1}, "cv at least 2"),
     ],
 )
 def test_bad_parameters_are_refused(parameters: Any, message: str) -> None:

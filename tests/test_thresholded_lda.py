@@ -120,6 +120,13 @@ def test_an_indefinite_matrix_is_lifted(dense_features: int) -> None:
         np.testing.assert_allclose(found.solve(rows), want, rtol=1e-6, atol=1e-8)
 
 
+def test_a_matrix_that_is_not_positive_definite_has_no_solution() -> None:
+    correlation = sparse.csr_array(np.array([[1.0, 2.0], [2.0, 1.0]]))
+    unsound = SparseCovariance(np.ones(2), np.arange(2), correlation, 0.0, 1)
+    with override(dense_features=0), pytest.raises(ArithmeticError, match="larger thr"):
+        unsound.solve(np.array([[1.0, -1.0]]))
+
+
 def test_without_threshold_it_is_lda() -> None:
     sim = make_two_class(100, 8, n_signals=4, effect=1, rho=0.5, random_state=0)
     model = ThresholdedLDA(constant=0).fit(sim.data, sim.target)

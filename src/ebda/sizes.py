@@ -137,7 +137,7 @@ class Sizes:
     gram_elements: int = 1 << 18
     covariance_block: int = 1 << 20
     covariance_pairs: int = 1 << 22
-    split_features: int = 1 << 10
+    split_features: int = 1 << 9
     dense_features: int = 1 << 10
     residual_elements: int = 1 << 23
     stacked_values: int = 1 << 20

@@ -6,8 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import StratifiedKFold
+import numpy.typing as npt
 
+from ebda.baselines.folds import splits
+from ebda.baselines.regularized_covariance import varies_within
 from ebda.typing import FloatArray, IntArray
 
 
@@ -46,34 +48,34 @@ def amounts(
 
 
 def sum_over_folds(
+    X: npt.NDArray[Any],
     codes: IntArray,
-    cv: int,
+    cv: Any,
     random_state: Any,
     errors: Callable[[IntArray, IntArray], FloatArray],
 ) -> FloatArray:
-    """Errors of held-out samples, summed over stratified folds.
+    """Errors of held-out samples, summed over folds.
 
     Parameters
     ----------
+    X : ndarray of shape (n_samples, n_features)
+        Samples.
     codes : ndarray of int of shape (n_samples,)
         Classes.
-    cv : int
-        Number of folds; fewer where a class has fewer samples.
-    random_state : int, RandomState or None
-        Determines the folds.
+    cv, random_state
+        As in :func:`ebda.baselines.folds.splits`.
     errors : callable
         From the indices of the training and of the held-out samples to an array of
         counts.
     """
-    folds = min(cv, int(np.bincount(codes).min()))
-    if folds < 2:
-        raise ValueError(
-            "cross-validation needs at least two samples in every class and cv of 2 or "
-            "more; without it, each amount must be given as one number"
-        )
-    splits = StratifiedKFold(folds, shuffle=True, random_state=random_state)
-    parts = [errors(*split) for split in splits.split(codes, codes)]
-    total: FloatArray = np.sum(parts, axis=0)
+    total: FloatArray = np.zeros(())
+    for train, test in splits(X, codes, cv, random_state):
+        if not varies_within(X[train], codes[train]).any():
+            raise ValueError(
+                "without the samples of a fold no feature varies within the classes; "
+                "give each amount as one number"
+            )
+        total = total + errors(train, test)
     return total
 
 

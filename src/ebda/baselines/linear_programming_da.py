@@ -51,12 +51,13 @@ class LinearProgrammingDA(SampleClassifier):
     scaled : bool
         Whether X is divided by the standard deviations, so that units do not matter,
         or taken as it is, as in the paper.
-    cv : int
-        Number of folds; fewer where a class has fewer samples.
+    cv : int, cross-validation splitter or iterable
+        Number of stratified folds, no more than the smallest class has samples; or
+        what makes the splits, or the splits.
     priors : None, "empirical", "uniform" or array-like of shape (n_classes,)
         Class probabilities.
     random_state : int, RandomState or None
-        Determines the folds.
+        Determines the folds if `cv` is a number.
 
     Attributes
     ----------
@@ -96,7 +97,7 @@ class LinearProgrammingDA(SampleClassifier):
         penalty: Any = None,
         ridge: float | None = None,
         scaled: bool = True,
-        cv: int = 5,
+        cv: Any = 5,
         priors: Any = None,
         random_state: Any = None,
     ) -> None:
@@ -120,7 +121,7 @@ class LinearProgrammingDA(SampleClassifier):
 
         self.errors_ = np.zeros(len(self.penalties_))
         if len(self.penalties_) > 1:
-            self.errors_ = sum_over_folds(codes, self.cv, self.random_state, errors)
+            self.errors_ = sum_over_folds(X, codes, self.cv, self.random_state, errors)
         self.penalty_ = float(self.penalties_[fewest(self.errors_[None])[1]])
         matrix = self._matrix(samples)
         self.ridge_ = matrix.ridge

@@ -77,12 +77,13 @@ class RegularizedDA(NonlinearClassifier):
     threshold : None, float or array-like
         The threshold of the weights, or those to choose from. None for parts of the
         largest weight.
-    cv : int
-        Number of folds; fewer where a class has fewer samples.
+    cv : int, cross-validation splitter or iterable
+        Number of stratified folds, no more than the smallest class has samples; or
+        what makes the splits, or the splits.
     priors : None, "empirical", "uniform" or array-like of shape (n_classes,)
         Class probabilities.
     random_state : int, RandomState or None
-        Determines the folds.
+        Determines the folds if `cv` is a number.
 
     Attributes
     ----------
@@ -126,7 +127,7 @@ class RegularizedDA(NonlinearClassifier):
         target: str = "identity",
         centroids: bool = False,
         threshold: Any = None,
-        cv: int = 10,
+        cv: Any = 10,
         priors: Any = None,
         random_state: Any = None,
     ) -> None:
@@ -187,7 +188,9 @@ class RegularizedDA(NonlinearClassifier):
             )
 
         if self.errors_.size > 1:
-            self.errors_ = sum_over_folds(codes, self.cv, self.random_state, errors)
+            self.errors_ = sum_over_folds(
+                points, codes, self.cv, self.random_state, errors
+            )
         row, column = fewest(self.errors_)
         self.pooling_, self.shrinkage_ = float(poolings[row]), float(shrinkages[column])
         self.threshold_ = 0.0
@@ -261,7 +264,7 @@ class RegularizedDA(NonlinearClassifier):
 
         self.errors_ = np.zeros(thresholds.shape)
         if self.errors_.size > 1:
-            self.errors_ = sum_over_folds(codes, self.cv, self.random_state, errors)
+            self.errors_ = sum_over_folds(X, codes, self.cv, self.random_state, errors)
         column, row = fewest(self.errors_.T)
         self.pooling_, self.shrinkage_ = 1.0, float(shrinkages[row])
         self.threshold_ = float(thresholds[row, column])

@@ -52,12 +52,13 @@ class SparseLDA(SampleClassifier):
     scaled : bool
         Whether correlations, and differences in units of the standard deviations, are
         thresholded, so that units do not matter, or X as it is, as in the paper.
-    cv : int
-        Number of folds; fewer where a class has fewer samples.
+    cv : int, cross-validation splitter or iterable
+        Number of stratified folds, no more than the smallest class has samples; or
+        what makes the splits, or the splits.
     priors : None, "empirical", "uniform" or array-like of shape (n_classes,)
         Class probabilities.
     random_state : int, RandomState or None
-        Determines the folds.
+        Determines the folds if `cv` is a number.
 
     Attributes
     ----------
@@ -96,7 +97,7 @@ class SparseLDA(SampleClassifier):
         difference_constant: Any = None,
         exponent: float = 0.3,
         scaled: bool = True,
-        cv: int = 10,
+        cv: Any = 10,
         priors: Any = None,
         random_state: Any = None,
     ) -> None:
@@ -132,7 +133,7 @@ class SparseLDA(SampleClassifier):
 
         self.errors_ = np.zeros((len(first), len(second)))
         if self.errors_.size > 1:
-            self.errors_ = sum_over_folds(codes, self.cv, self.random_state, errors)
+            self.errors_ = sum_over_folds(X, codes, self.cv, self.random_state, errors)
         row, column = fewest(self.errors_)
         self.covariance_constant_ = float(first[row])
         self.difference_constant_ = float(second[column])

@@ -481,14 +481,16 @@ optional
         constant = contrasts.constant
         marginal = feature_list(BETWEEN_CLASSES, statistics, constant, correlation)
         variance = VARIANCES[self.variance].estimate(moments)
-        # With a variance for each class z has been judged by these.
+        df = np.minimum(variance.degrees_of_freedom, most_df(moments, contrasts))
+        # With a variance for each class z has been judged by these. Each factor takes
+        # a degree of freedom.
         is_common = len(variance.by_class) == 1
         own = Statistics(
             np.atleast_2d(self.z_),
-            np.minimum(variance.degrees_of_freedom, most_df(moments, contrasts)),
+            np.maximum(df - self.n_factors_, 1.0),
             moments.n_values,
             self._rest_variance() * (statistics.ratio if is_common else 1.0),
-            statistics.own_df,
+            np.maximum(statistics.own_df - self.n_factors_, 1.0),
         )
         constant = self.contrasts_.constant
         conditional = feature_list(BEYOND_FACTORS, own, constant, correlation)

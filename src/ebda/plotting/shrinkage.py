@@ -17,7 +17,7 @@ from ebda.plotting.display import (
 )
 from ebda.plotting.marginal import MarginalDisplay
 from ebda.priors.posterior import Prior
-from ebda.rule.shrinkage import pointwise
+from ebda.rule.shrinkage import mean, none, pointwise
 from ebda.typing import FloatArray
 
 
@@ -73,7 +73,12 @@ class ShrinkageDisplay(Display):
     def _of_means(cls, model: Any) -> ShrinkageDisplay:
         grid = np.linspace(np.nanmin(model.x_), np.nanmax(model.x_), 1001)
         scale = float(np.nanmedian(model.scale_))
-        curves = {"none": grid, "mean": model.predict(grid, scale)}
+        estimates = {none: grid, mean: model.predict(grid, scale)}
+        curves = {
+            name: estimates[how.estimate]
+            for name, how in pointwise().items()
+            if how.estimate in estimates
+        }
         return cls(grid, curves, "estimate", "posterior mean")
 
     @classmethod

@@ -35,8 +35,10 @@ class NPMLE(BasePriorEstimator):
     weights that maximise ``(1/p) sum_k log f_G(z_k)``. The maximum is certified: with
     ``D(a) = (1/p) sum_k f(z_k | a) / f_G(z_k)``, the average log-likelihood of any
     weights on the grid exceeds that of the weights found by at most
-    ``max_t D(a_t) - 1``, the duality gap. In `EBClassifier` this is the classifier of
-    Dicker and Zhao (2016).
+    ``max_t D(a_t) - 1``, the duality gap. In `EBClassifier` this is the linear form of
+    the classifier of Dicker and Zhao (2016), and on a grid from the smallest value to
+    the largest the general maximum likelihood estimate of Jiang and Zhang (2009), who
+    find it by EM.
 
     Parameters
     ----------
@@ -70,6 +72,7 @@ class NPMLE(BasePriorEstimator):
     References
     ----------
     Dicker and Zhao (2016), Biometrika 103, 21-34.
+    Jiang and Zhang (2009), Annals of Statistics 37, 1647-1684.
     Koenker and Mizera (2014), Journal of the American Statistical Association 109,
     674-685.
 
