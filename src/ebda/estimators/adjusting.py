@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ebda.estimators.covariates import Covariates, Variables
 from ebda.estimators.moment_classifier import MomentClassifier
+from ebda.rule.linear_rule import LinearRule, slope_bias
 from ebda.typing import FloatArray
 
 
@@ -33,6 +34,15 @@ class AdjustingClassifier(MomentClassifier):
 
     covariates_: Covariates | None = None
 
+    def _keep_rule(self, rule: LinearRule) -> None:
+        super()._keep_rule(rule)
+        design, found = self.moments_.design, self.covariates_
+        if found is None or design is None or design.slope_covariance is None:
+            return
+        if rule.divergence is not None:
+            bias = slope_bias(rule.divergence, self.contrasts_, design.slope_covariance)
+            self.covariates_ = found.with_bias(bias)
+
     def _scores(self, X: Any) -> Any:
         if not isinstance(X, Covaried):
             return super()._scores(X)
@@ -47,8 +57,7 @@ class AdjustingClassifier(MomentClassifier):
         # What a missing value adds would have to be adjusted too.
         plain._allow_missing = False
         score = super(AdjustingClassifier, plain)._scores(X.X)
-        columns = found.columns_of(Variables.of(X.covariates, score.shape[0]))
-        offset = columns @ (found.slopes @ self.coef_.T)
+        offset = found.offset(Variables.of(X.covariates, score.shape[0]), self.coef_)
         if isinstance(score, np.ndarray):
             return score - offset
         from ebda.data.dask.arrays import with_chunks_of

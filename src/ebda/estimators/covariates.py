@@ -7,7 +7,7 @@ that tell nothing new within the classes, such as the first, have no slopes.
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -122,6 +122,9 @@ class Covariates:
         tell.
     explained : ndarray of shape (n_classes,)
         The share of each class's indicator that they explain: 1 would be confounded.
+    bias : ndarray of shape (n_contrasts, n_columns), optional
+        What the errors of the slopes take from the score for a unit of each column
+        (:func:`ebda.rule.linear_rule.slope_bias`).
     """
 
     names: npt.NDArray[Any]
@@ -131,6 +134,21 @@ class Covariates:
     centre: FloatArray
     slopes: FloatArray
     explained: FloatArray
+    bias: FloatArray | None = None
+
+    def offset(self, given: Variables, coef: FloatArray) -> FloatArray:
+        """What is subtracted from the scores of other samples."""
+        slopes = self.slopes @ coef.T
+        if self.bias is not None:
+            slopes = slopes - self.bias.T
+        product: FloatArray = self.columns_of(given) @ slopes
+        return product
+
+    def with_bias(self, bias: FloatArray) -> Covariates:
+        """The same with the bias of the columns that have slopes."""
+        every = np.zeros((len(bias), len(self.variable)))
+        every[:, self.slopes.any(axis=1)] = bias
+        return replace(self, bias=every)
 
     def columns_of(self, given: Variables) -> FloatArray:
         """The columns of other samples, less the mean of those of the fit.
@@ -163,7 +181,7 @@ class Covariates:
                     f"covariate {names[v]!r} has {strange}, which no sample of the "
                     "fit had; the mean is used instead",
                     UserWarning,
-                    stacklevel=4,
+                    stacklevel=5,
                 )
         return out
 
@@ -201,7 +219,9 @@ register(
             "centre": Array(("q",)),
             "slopes": Array(("q", "p")),
             "explained": Array(("k",), ("zero or more",)),
+            "bias": Array(("c", "q")),
         },
+        optional=frozenset({"bias"}),
     )
 )
 

@@ -42,11 +42,14 @@ class Design:
         Expectation of the residual sum of squares for a variance of 1.
     degrees_of_freedom : float
         Those of the residual sum of squares.
+    slope_covariance : ndarray of shape (n_classes, n_columns), optional
+        Covariance of the class means and the slopes on covariates, for a variance of 1.
     """
 
     mean_covariance: FloatArray
     expected_squares: float
     degrees_of_freedom: float
+    slope_covariance: FloatArray | None = None
 
 
 register(
@@ -56,7 +59,9 @@ register(
             "mean_covariance": Array(("k", "k")),
             "expected_squares": Scalar((float,), least=0.0),
             "degrees_of_freedom": Scalar((float,), least=0.0),
+            "slope_covariance": Array(("k", "m")),
         },
+        optional=frozenset({"slope_covariance"}),
     )
 )
 
@@ -146,4 +151,6 @@ def design_of(
     second = whole - 2 * float(np.trace(M @ H)) + float(np.trace(M @ F @ M @ F))
     covariance = M @ F @ M
     df = expected**2 / second if expected > 0 and second > 0 else 0.0
-    return Design(covariance[:n_classes, :n_classes], max(expected, 0.0), df)
+    between = None if covariates is None else covariance[:n_classes, n_classes:]
+    own = covariance[:n_classes, :n_classes]
+    return Design(own, max(expected, 0.0), df, between)

@@ -46,12 +46,15 @@ class LinearRule:
     correction : ndarray of shape (n_contrasts, n_features), optional
         What each feature adds to the intercept to correct the bias of the midpoint.
         None where nothing is corrected.
+    divergence : ndarray of shape (n_contrasts,), optional
+        Sums of ``d eta_j / d z_j`` over the features, where it was computed.
     """
 
     coef: FloatArray
     intercept: FloatArray
     score_sd: float = 1.0
     correction: FloatArray | None = None
+    divergence: FloatArray | None = None
 
 
 def linear_rule(
@@ -130,7 +133,8 @@ def rule_of_weights(
             bias = error_factor(sides, moments.n_values) / 2
         correction = divergence * bias
         intercept += correction.sum(axis=1)
-    return LinearRule(coef, intercept, root_of_sum(variance), correction)
+    total = None if divergence is None else divergence.sum(axis=1)
+    return LinearRule(coef, intercept, root_of_sum(variance), correction, total)
 
 
 def root_of_sum(variance: FloatArray) -> float:
@@ -142,6 +146,34 @@ def midpoint_bias(contrasts: Contrasts, counts: FloatArray) -> FloatArray:
     """Bias of the midpoint of each contrast for each unit of the divergence."""
     P, Q = contrasts.positive, contrasts.negative
     bias: FloatArray = ((P**2 - Q**2) / (2 * counts)).sum(axis=1)
+    return bias
+
+
+def slope_bias(
+    divergence: FloatArray, contrasts: Contrasts, covariance: FloatArray
+) -> FloatArray:
+    """What the error of the slopes on covariates adds to the scores, for each unit.
+
+    The slopes B and the class means m are estimated from the same noise. So the score
+    of ``x - c B`` has the bias ``- div eta * (P - Q) cov(m, B) c``, by Stein's lemma as
+    that of the midpoint, and would tell the class from the covariates c.
+
+    Parameters
+    ----------
+    divergence : ndarray of shape (n_contrasts,)
+        Sums over the features.
+    contrasts : Contrasts
+        P and Q.
+    covariance : ndarray of shape (n_classes, n_columns)
+        Of class means and slopes, for a variance of 1.
+
+    Returns
+    -------
+    ndarray of shape (n_contrasts, n_columns)
+        What is to be added to the scores for a unit of each covariate.
+    """
+    sides = contrasts.positive - contrasts.negative
+    bias: FloatArray = divergence[:, None] * (sides @ covariance)
     return bias
 
 

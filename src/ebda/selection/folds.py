@@ -212,6 +212,7 @@ def _score_folds(
     else:
         bias = stack.gaps.midpoint_bias(contrasts)
         correct = recipe.unbiased
+    adjusted = stack.data.covariates is not None and recipe.unbiased
     held = np.repeat(np.arange(len(test)), [len(t) for t in test])
     scores = {}
     for covariance in recipe.covariances:
@@ -225,10 +226,12 @@ def _score_folds(
             how = recipe.shrinkage(name)
             weights, variance = e.weights(how, recipe.kappa)
             add = np.zeros_like(bias)
-            if correct:
+            total = None
+            if correct or adjusted:
                 divergence = e.divergence(how, recipe.kappa)
-                add = (divergence if bias.ndim == 2 else divergence.sum(axis=1)) * bias
+                total = divergence.sum(axis=1)
+                add = (divergence if bias.ndim == 2 else total) * bias
             sd = np.sqrt(variance.reshape(len(test), -1).sum(axis=1))
-            score = stack.scores(weights, add, test)
+            score = stack.scores(weights, add, test, total)
             scores[name] = score / np.where(sd > 0, sd, 1.0)[held, None]
     return np.stack([scores[name] for name in recipe.names])

@@ -436,7 +436,11 @@ class FoldStack:
 
     @no_fork()
     def scores(
-        self, weights: FloatArray, correction: FloatArray, test: list[IntArray]
+        self,
+        weights: FloatArray,
+        correction: FloatArray,
+        test: list[IntArray],
+        divergence: FloatArray | None = None,
     ) -> FloatArray:
         """Scores of the samples that each fold leaves out, in the order of `test`.
 
@@ -449,6 +453,9 @@ class FoldStack:
             values are missing.
         test : list of ndarray of int
             The samples of each fold.
+        divergence : ndarray of shape (n_folds * n_contrasts,), optional
+            Sums of the divergence, for the bias by covariates
+            (:func:`ebda.rule.linear_rule.slope_bias`); None leaves it.
         """
         n, codes = len(self.train), self.samples.codes
         if self.gaps is not None:
@@ -463,7 +470,12 @@ class FoldStack:
         parts = []
         covariates = self.data.covariates
         slopes = [None] * n if covariates is None else self._coefficients[1]
-        for rows, means, middle, add, combine, held, moved in zip(
+        differences = self.contrasts.positive - self.contrasts.negative
+        if divergence is None:
+            differences = np.zeros_like(differences)
+        else:
+            differences *= divergence[:, None]
+        for rows, means, middle, add, combine, held, moved, own in zip(
             on_rows,
             on_means,
             np.split(sides / 2, n),
@@ -471,11 +483,14 @@ class FoldStack:
             self.combine,
             test,
             slopes,
+            np.split(differences, n),
             strict=True,
         ):
             at_middle = np.einsum("ck,ck->c", middle, means + rows @ combine.T)
             x = means[:, codes[held]] + rows[:, held] / root[held]
             if moved is not None and covariates is not None:
-                x -= rows @ moved.T @ covariates[held].T
+                # Their covariance is that of the coefficients: A A', A the solution.
+                bias = own @ combine @ moved.T
+                x -= (rows @ moved.T - bias) @ covariates[held].T
             parts.append((x + (add - at_middle)[:, None]).T)
         return np.concatenate(parts)

@@ -435,6 +435,7 @@ def combine(
     """
     coef: FloatArray | None = None
     correction: FloatArray | None = None
+    divergence: FloatArray | None = None
     intercept = offset.copy()
     for name, factor in zip(candidates, share, strict=True):
         if factor == 0:
@@ -450,6 +451,9 @@ def combine(
         if rule.correction is not None:
             part = factor * rule.correction
             correction = part if correction is None else correction + part
+        if rule.divergence is not None:
+            part = factor * rule.divergence
+            divergence = part if divergence is None else divergence + part
         del rule  # before the next is made
     assert coef is not None
-    return LinearRule(coef, intercept, correction=correction)
+    return LinearRule(coef, intercept, correction=correction, divergence=divergence)
