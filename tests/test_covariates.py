@@ -22,6 +22,7 @@ from sklearn.preprocessing import StandardScaler
 import ebda
 from ebda import EBClassifier
 from ebda.evaluation import cross_validate
+from ebda.report import render
 from ebda.sizes import override
 from ebda.typing import FloatArray, IntArray
 
@@ -251,9 +252,9 @@ def test_a_confounded_batch_is_an_error() -> None:
 
 def test_a_partly_confounded_batch_is_a_caution() -> None:
     X, y, known = batches(10, confounding=0.9)
-    found = EBClassifier().fit(X, y, covariates=known).covariates_
-    assert found is not None
-    assert "partly confounded" in str(found)
+    model = EBClassifier().fit(X, y, covariates=known)
+    assert "partly confounded" in str(model.covariates_)
+    assert "Covariates partly confounded" in render(model)
     X, y, known = batches(10, confounding=0.0)
     found = EBClassifier().fit(X, y, covariates=known["plate"]).covariates_
     assert found is not None

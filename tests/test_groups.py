@@ -20,6 +20,7 @@ from ebda import EBClassifier
 from ebda.evaluation import cross_validate
 from ebda.moments.design import design_of
 from ebda.moments.groups import intraclass_correlation
+from ebda.report import render
 from ebda.selection.copies import near_copies
 from ebda.selection.folds import assign_folds
 from ebda.sizes import override
@@ -292,6 +293,7 @@ def test_near_copies_are_reported() -> None:
     assert model.selection_.copies is not None
     assert model.selection_.copies.tolist() == [[4, 11]]
     assert "4 and 11 are far more alike" in model.selection_.words()
+    assert "Samples that look like copies" in render(model, X=X, y=y)
     groups = np.arange(30)
     groups[11] = 4
     assert EBClassifier().fit(X, y, groups=groups).selection_.copies is None

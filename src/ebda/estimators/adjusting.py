@@ -1,4 +1,4 @@
-"""Predictions that take the covariates of the samples.
+"""Fits that know groups and covariates, and predictions that take covariates.
 
 A sample x with the covariates c has the score of ``x - (c - mean) B``, which is that of
 x less ``(c - mean) B coef'``: one number for each contrast, and x is used as it is.
@@ -8,15 +8,26 @@ Without covariates the mean is taken for them.
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
+from ebda.covariance import Summary
+from ebda.data import Samples
+from ebda.estimators.arrangement import (
+    adjust,
+    correlation_in,
+    design_for,
+    grouping,
+    weigh,
+)
 from ebda.estimators.covariates import Covariates, Variables
-from ebda.estimators.moment_classifier import MomentClassifier
+from ebda.estimators.moment_classifier import MomentClassifier, Training
+from ebda.moments import ClassMoments
+from ebda.moments.groups import Grouping
 from ebda.rule.linear_rule import LinearRule, slope_bias
 from ebda.typing import FloatArray
 
@@ -30,9 +41,72 @@ class Covaried:
 
 
 class AdjustingClassifier(MomentClassifier):
-    """A classifier whose predictions take covariates."""
+    """A classifier whose fits know groups, and whose predictions take covariates."""
 
     covariates_: Covariates | None = None
+    groups_: Grouping | None = None
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: npt.ArrayLike,
+        classes: npt.ArrayLike | None = None,
+        sample_weight: npt.ArrayLike | None = None,
+        groups: None = None,
+        covariates: None = None,
+    ) -> Self:
+        """Add a batch of samples; any stream of batches gives the model of one fit.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`. A batch may lack classes.
+        classes : array-like of shape (n_classes,), optional
+            All labels that will ever occur; needed in the first call.
+        groups, covariates : None
+            Not possible in batches: what a sample counts depends on all of its group,
+            and what it is adjusted by on all samples.
+        """
+        for name, value in (("groups", groups), ("covariates", covariates)):
+            if value is not None:
+                raise ValueError(
+                    f"partial_fit takes no {name}, which need all samples at once; "
+                    "give these to fit, which reads data on disk or on a cluster in "
+                    "blocks"
+                )
+        if self.covariates_ is not None:
+            raise ValueError(
+                "partial_fit cannot go on after a fit with covariates; give all "
+                "samples to fit"
+            )
+        return super().partial_fit(X, y, classes, sample_weight)
+
+    def _arranged(
+        self, given: Training
+    ) -> tuple[Training, ClassMoments, Samples | None]:
+        """Moments of adjusted data, in which samples count as far as groups let them.
+
+        Also the training data that they are of.
+        """
+        self.groups_, icc = None, 0.0
+        training, self.covariates_ = adjust(given, self._names())
+        if given.groups is None:
+            moments, samples = self._summarise(training)
+        else:
+            moments, samples = self._summarise(training, keep=True)
+            moments = replace(moments, design=design_for(training, 0.0))
+            contrasts = self._contrasts(training, moments)
+            data = Summary(moments, contrasts, samples, training.covariates)
+            icc = correlation_in(data, given.groups)
+            self.groups_ = grouping(given, icc)
+            training, self.covariates_ = adjust(weigh(given, icc), self._names())
+            moments, samples = self._summarise(training)
+        as_given = replace(training, weight=given.weight)
+        return (
+            training,
+            replace(moments, design=design_for(as_given, icc)),
+            samples,
+        )
 
     def _keep_rule(self, rule: LinearRule) -> None:
         super()._keep_rule(rule)

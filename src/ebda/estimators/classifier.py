@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from functools import partial
 from numbers import Real
 from typing import Any, Self
@@ -16,14 +15,7 @@ from sklearn.utils import check_random_state
 from ebda.covariance import COVARIANCES, Summary
 from ebda.data import Samples
 from ebda.estimators.adjusting import AdjustingClassifier
-from ebda.estimators.arrangement import (
-    adjust,
-    arranged,
-    correlation_in,
-    design_for,
-    grouping,
-    weigh,
-)
+from ebda.estimators.arrangement import arranged
 from ebda.estimators.moment_classifier import (
     Training,
     moment_schema,
@@ -32,7 +24,6 @@ from ebda.estimators.moment_classifier import (
 from ebda.jobs import jobs_run_by
 from ebda.kernels.threads import one_blas_thread
 from ebda.moments import VARIANCES, ClassMoments
-from ebda.moments.groups import Grouping
 from ebda.priors import PriorEstimator, make_prior
 from ebda.priors.posterior import Posterior, Prior
 from ebda.rule.bulk import mean_squared_correlation
@@ -191,7 +182,6 @@ class EBClassifier(AdjustingClassifier):
         "covariates_",
     )
     _allow_missing = True
-    groups_: Grouping | None = None
 
     def __init__(
         self,
@@ -256,68 +246,6 @@ optional
                 self._fit_moments(training, moments, samples)
             self._forget_samples(training)
         return self
-
-    def partial_fit(
-        self,
-        X: Any,
-        y: npt.ArrayLike,
-        classes: npt.ArrayLike | None = None,
-        sample_weight: npt.ArrayLike | None = None,
-        groups: None = None,
-        covariates: None = None,
-    ) -> Self:
-        """Add a batch of samples; any stream of batches gives the model of one fit.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As in `fit`. A batch may lack classes.
-        classes : array-like of shape (n_classes,), optional
-            All labels that will ever occur; needed in the first call.
-        groups, covariates : None
-            Not possible in batches: what a sample counts depends on all of its group,
-            and what it is adjusted by on all samples.
-        """
-        for name, value in (("groups", groups), ("covariates", covariates)):
-            if value is not None:
-                raise ValueError(
-                    f"partial_fit takes no {name}, which need all samples at once; "
-                    "give these to fit, which reads data on disk or on a cluster in "
-                    "blocks"
-                )
-        if self.covariates_ is not None:
-            raise ValueError(
-                "partial_fit cannot go on after a fit with covariates; give all "
-                "samples to fit"
-            )
-        return super().partial_fit(X, y, classes, sample_weight)
-
-    def _arranged(
-        self, given: Training
-    ) -> tuple[Training, ClassMoments, Samples | None]:
-        """Moments of adjusted data, in which samples count as far as groups let them.
-
-        Also the training data that they are of.
-        """
-        self.groups_, icc = None, 0.0
-        training, self.covariates_ = adjust(given, self._names())
-        if given.groups is None:
-            moments, samples = self._summarise(training)
-        else:
-            moments, samples = self._summarise(training, keep=True)
-            moments = replace(moments, design=design_for(training, 0.0))
-            contrasts = self._contrasts(training, moments)
-            data = Summary(moments, contrasts, samples, training.covariates)
-            icc = correlation_in(data, given.groups)
-            self.groups_ = grouping(given, icc)
-            training, self.covariates_ = adjust(weigh(given, icc), self._names())
-            moments, samples = self._summarise(training)
-        as_given = replace(training, weight=given.weight)
-        return (
-            training,
-            replace(moments, design=design_for(as_given, icc)),
-            samples,
-        )
 
     def _fit_moments(
         self, training: Training, moments: ClassMoments, samples: Samples | None
