@@ -394,6 +394,24 @@ def test_onnx(n_classes: int) -> None:
     assert ebda.to_onnx(model).graph.output[0].name == "label"
 
 
+def test_missing_values() -> None:
+    model, (X, y, s) = fitted()
+    rng = np.random.default_rng(0)
+    gaps = np.where(rng.random(X.shape) < 0.2, np.nan, X)
+    scale = scale_of(model)
+    found = scale.precision_of(
+        InMemory(gaps).lengths(scale.centre, scale.divisor, scale.rows)
+    )
+    assert np.log(found * s**2).std() < 0.2
+    p = model.predict_proba(gaps)
+    np.testing.assert_allclose(p.sum(axis=1), 1.0)
+    assert np.mean(p.argmax(axis=1) == y) > 0.8
+    # Scales are not measured with them.
+    assert EBClassifier().fit(gaps, y).sample_scale_ is None
+    with pytest.raises(ValueError, match="cannot be measured with missing values"):
+        EBClassifier(sample_scale="own").fit(gaps, y)
+
+
 def test_an_unknown_scaling_is_refused() -> None:
     X, y, _ = draw()
     with pytest.raises(ValueError, match="sample_scale must be one of"):

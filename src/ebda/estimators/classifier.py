@@ -94,8 +94,8 @@ class EBClassifier(MomentClassifier):
         unequal class probabilities labels, depend on the scale of the new sample.
         "auto": where the training samples differ clearly, both are compared, and scales
         are used if held-out labels are then clearly more probable. It needs held-out
-        samples, and all samples: of a stream with more than are kept, and with
-        ``calibrate=False``, it means "common".
+        samples, and all samples: of a stream with more than are kept, with missing
+        values, and with ``calibrate=False``, it means "common".
     priors : None, "empirical", "uniform" or array-like of shape (n_classes,)
         Class probabilities, in the order of `classes_`. None and "empirical" take
         the shares of the training data.
