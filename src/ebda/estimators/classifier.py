@@ -131,6 +131,9 @@ class EBClassifier(MomentClassifier):
         Common factors that were found; 0 without covariance="factor" or "auto".
     common_difference_ : ndarray of shape (n_contrasts, n_factors), or None
         Differences of the common factors, after shrinkage.
+    expectation_ : Expectation or None
+        What missing values of new samples are expected from: the common factors, if
+        any were found; else a missing value adds nothing to the score.
     midpoint_correction_ : ndarray, as `coef_`, or None
         What each feature adds to the intercept to correct the bias of the midpoint;
         None for two classes of one size, which need no correction.
@@ -206,7 +209,8 @@ class EBClassifier(MomentClassifier):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Data; float32, integers, CSR and CSC are used as they are. Data that does
+            Data; float32, integers, CSR and CSC are used as they are. NaN is a missing
+            value. Data that does
             not fit in memory is read in blocks: ``numpy.memmap``, Zarr, HDF5, AnnData
             in backed mode, Parquet (:mod:`ebda.data.disk`); or summed where it is: Dask
             (:mod:`ebda.data.dask`).
