@@ -43,8 +43,8 @@ def to_onnx(model: Any, dtype: npt.DTypeLike = np.float32) -> Any:
         Its input is ``X``, of shape (n_samples, n_features); its outputs are ``label``
         and ``probabilities``, one column per class in the order of ``classes_``. Names
         of the features are in its metadata, as JSON under ``feature_names``. Write it
-        with ``Path("model.onnx").write_bytes(proto.SerializeToString())``. It stops at a
-        sample with missing values, unlike the model: impute them before.
+        with ``Path("model.onnx").write_bytes(proto.SerializeToString())``. It stops at
+        a sample with missing values, unlike the model: impute them before.
 
     Examples
     --------
