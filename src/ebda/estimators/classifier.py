@@ -132,8 +132,8 @@ class EBClassifier(MomentClassifier):
     common_difference_ : ndarray of shape (n_contrasts, n_factors), or None
         Differences of the common factors, after shrinkage.
     expectation_ : Expectation or None
-        What missing values of new samples are expected from: the common factors, if
-        any were found; else a missing value adds nothing to the score.
+        What missing values of new samples are expected from: the common factors, with
+        covariance="factor"; else a missing value adds nothing to the score.
     midpoint_correction_ : ndarray, as `coef_`, or None
         What each feature adds to the intercept to correct the bias of the midpoint;
         None for two classes of one size, which need no correction.
@@ -247,7 +247,7 @@ class EBClassifier(MomentClassifier):
             effects = recipe.only(self.selection_.used()).effects(data)
         self._keep_effects(effects)
         self.squared_correlation_ = mean_squared_correlation(part)
-        self.expectation_ = recipe.expectation(effects, data)
+        self.expectation_ = recipe.expectation(effects)
         # One linear rule.
         rule_of = partial(recipe.rule, effects=effects, moments=moments)
         offset = log_odds(self.class_prior_) - midpoint
