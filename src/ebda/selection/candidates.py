@@ -82,7 +82,7 @@ class Recipe:
         """Whether missing values are expected from the others of a sample.
 
         Where all rules are made under the model that tells them. In a sum with other
-        rules it was worse than the midpoint (``benchmarks/missing_values.py``).
+        rules it was no better than the midpoint (``benchmarks/missing_values.py``).
         """
         return all(COVARIANCES[name].tells_missing for name in self.covariances)
 
