@@ -12,8 +12,9 @@ correlation of two features is too small by
     overlap = share with both values / sqrt(share of one * share of the other),
 
 which is the share itself where values are missing at random, and 1 where they are
-missing together. Its mean over all pairs puts the estimates right. The noise of the
-contrasts has the smaller correlation: means of different samples have less in common.
+missing together. Its mean over all pairs puts factors and neighbours right. The noise
+of the contrasts has the smaller correlation: means of different samples have less in
+common.
 """
 
 from __future__ import annotations

@@ -147,6 +147,9 @@ class EBClassifier(MomentClassifier):
         Common factors that were found; 0 without covariance="factor" or "auto".
     common_difference_ : ndarray of shape (n_contrasts, n_factors), or None
         Differences of the common factors, after shrinkage.
+    expectation_ : Expectation or None
+        What missing values of new samples are expected from: the common factors, with
+        covariance="factor"; else a missing value adds nothing to the score.
     midpoint_correction_ : ndarray, as `coef_`, or None
         What each feature adds to the intercept to correct the bias of the midpoint;
         None for two classes of one size, which need no correction.
@@ -218,6 +221,31 @@ class EBClassifier(MomentClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
+    def fit(
+        self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
+    ) -> Self:
+        """Fit the rule.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Data; float32, integers, CSR and CSC are used as they are. NaN is a missing
+            value. Data that does not fit in memory is read in blocks: ``numpy.memmap``,
+            Zarr, HDF5, AnnData in backed mode, Parquet (:mod:`ebda.data.disk`); or
+            summed where it is: Dask (:mod:`ebda.data.dask`).
+        y : array-like of shape (n_samples,)
+            Labels of any type.
+        sample_weight : array-like of shape (n_samples,), optional
+            Frequency weights: 2 counts as two equal samples.
+        """
+        with self._fitting():
+            training = self._check_training(X, y, sample_weight)
+            moments, samples = self._summarise(training)
+            with training.data.job_context():
+                self._fit_moments(training, moments, samples)
+            self._forget_samples(training)
+        return self
+
     def _fit_moments(
         self, training: Training, moments: ClassMoments, samples: Samples | None
     ) -> None:
@@ -233,7 +261,7 @@ class EBClassifier(MomentClassifier):
         self.selection_, self.contrasts_ = choice.selection, choice.data.contrasts
         self._keep_effects(choice.effects)
         self.squared_correlation_ = mean_squared_correlation(choice.part)
-        self.expectation_ = recipe.expectation(choice.effects, choice.data)
+        self.expectation_ = recipe.expectation(choice.effects)
         # One linear rule.
         rule_of = partial(
             recipe.rule, effects=choice.effects, moments=choice.data.moments

@@ -115,7 +115,8 @@ class MomentClassifier(LinearClassifier):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Data; float32, integers, CSR and CSC are used as they are. Data that does
+            Data; float32, integers, CSR and CSC are used as they are. NaN is a missing
+            value, for the classifiers that allow it. Data that does
             not fit in memory is read in blocks: ``numpy.memmap``, Zarr, HDF5, AnnData
             in backed mode, Parquet (:mod:`ebda.data.disk`); or summed where it is: Dask
             (:mod:`ebda.data.dask`).

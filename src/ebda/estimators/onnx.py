@@ -25,6 +25,8 @@ from ebda.estimators.linear_classifier import LinearClassifier
 from ebda.rule.linear_rule import log_odds
 
 _OPSET = 18
+# Name of the node at which a runtime stops where X has missing values.
+_REFUSES_NAN = "X_contains_NaN__impute_missing_values_before_this_model"
 
 
 def to_onnx(model: Any, dtype: npt.DTypeLike = np.float32) -> Any:
@@ -44,7 +46,8 @@ def to_onnx(model: Any, dtype: npt.DTypeLike = np.float32) -> Any:
         Its input is ``X``, of shape (n_samples, n_features); its outputs are ``label``
         and ``probabilities``, one column per class in the order of ``classes_``. Names
         of the features are in its metadata, as JSON under ``feature_names``. Write it
-        with ``Path("model.onnx").write_bytes(proto.SerializeToString())``.
+        with ``Path("model.onnx").write_bytes(proto.SerializeToString())``. It stops at
+        a sample with missing values, unlike the model: impute them before.
 
     Examples
     --------
@@ -210,8 +213,16 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     noise = constant("noise", types.DOUBLE, calibration.noise * prior)
     p = node("Add", [mixed, noise])
     # A tie goes to the first class, as in predict.
-    place = node("ArgMax", [p], axis=1, keepdims=0)
+    best = node("ArgMax", [p], axis=1, keepdims=0)
+    # A graph cannot tell what a missing value is expected to be. There is no label for
+    # the place after the last class, and the runtime stops at that node.
+    after = constant("no_class", types.INT64, np.array([k]))
+    features = constant("features", types.INT64, np.array([1]))
+    total = node("ReduceSum", [x, features], keepdims=0)
+    place = node("Where", [node("IsNaN", [total]), after, best])
     classes = labels(rule.classes_)
     kind = types.INT64 if classes.dtype == np.int64 else types.STRING
-    node("Gather", [constant("classes", kind, classes), place], label, axis=0)
+    known = [constant("classes", kind, classes), place]
+    name = scope.get_unique_operator_name(_REFUSES_NAN)
+    container.add_node("Gather", known, label, name=name, axis=0)
     node("Cast", [p], probabilities, to=guess_proto_type(operator.outputs[1].type))

@@ -133,7 +133,7 @@ def held_out_scores(
             recipe,
             effects,
             FoldStack(
-                data, [np.flatnonzero(folds != f) for f in group], recipe.uses_samples
+                data, [np.flatnonzero(folds != f) for f in group], recipe.expects
             ),
             [np.flatnonzero(folds == f) for f in group],
         )
