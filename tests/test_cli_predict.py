@@ -158,7 +158,7 @@ def test_missing_features_are_named_or_have_no_weight(
     table().with_columns(g1=pl.lit(None, pl.Float64)).write_csv(path)
     status, out, err = run(capsys, "predict", "model", path)
     assert status == 0
-    assert "30 missing values taken to be what the others of the sample make" in err
+    assert "30 missing values left out of the scores of their samples" in err
     gone = X.copy()
     gone[:, 1] = np.nan
     found = pl.read_csv(out.encode())["probability_ill"]
@@ -178,7 +178,7 @@ def test_missing_values_of_a_sparse_matrix_have_no_weight(
     sparse.save_npz(path, known)
     status, out, err = run(capsys, "predict", "model", path)
     assert status == 0
-    assert "1 missing value taken to be what the others of the sample make" in err
+    assert "1 missing value left out of the scores of their samples" in err
     found = pl.read_csv(out.encode())["probability_ill"]
     want = record.model.predict_proba(known)[:, 0]
     np.testing.assert_allclose(found, want, rtol=1e-12)

@@ -306,3 +306,10 @@ def test_independent_samples_are_no_copies(n_factors: int) -> None:
         X = rng.normal(size=(n, 1000))
         X += 2 * rng.normal(size=(n, n_factors)) @ rng.normal(size=(n_factors, 1000))
         assert not len(near_copies(X @ X.T))
+
+
+def test_scales_of_samples_are_not_measured_beside_groups() -> None:
+    X, y, groups = patients(14, 0.5, p=60)
+    assert EBClassifier().fit(X, y, groups=groups).sample_scale_ is None
+    with pytest.raises(ValueError, match="sample_scale='own' cannot be used with"):
+        EBClassifier(sample_scale="own").fit(X, y, groups=groups)

@@ -411,7 +411,9 @@ def test_held_out_scores_know_nothing_of_the_class_of_a_sample() -> None:
 
 
 @pytest.mark.parametrize("k", [2, 3])
-@pytest.mark.parametrize("covariance", ["auto", "diagonal", "shrunken", "neighbours"])
+@pytest.mark.parametrize(
+    "covariance", ["auto", "diagonal", "factor", "shrunken", "neighbours"]
+)
 def test_the_classifier_takes_missing_values(covariance: str, k: int) -> None:
     X, y = draw(60, 300, k, share=0.3)
     new, truth = draw(200, 300, k, share=0.3, seed=0)
@@ -436,7 +438,8 @@ def test_factors_tell_missing_values_of_new_samples() -> None:
     L = rng.normal(size=(2, 400))
     X = 0.5 * rng.normal(size=(400, 400)) + rng.normal(size=(400, 2)) @ L
     X[:, :20] += 0.5 * y[:, None]
-    model = EBClassifier().fit(X[:100], y[:100])
+    assert EBClassifier().fit(X[:100], y[:100]).expectation_ is None
+    model = EBClassifier(covariance="factor").fit(X[:100], y[:100])
     assert model.expectation_ is not None
     gaps = np.where(rng.random(X.shape) < 0.6, np.nan, X)[100:]
     expected = (model.predict(gaps) != y[100:]).mean()
@@ -450,7 +453,8 @@ def test_a_model_file_keeps_what_missing_values_need(
     share: float, tmp_path: Path
 ) -> None:
     X, y = draw(40, 200, share=share)
-    model = EBClassifier().fit(X, y)
+    model = EBClassifier(covariance="factor").fit(X, y)
+    assert model.expectation_ is not None
     modelfile.save(model, tmp_path / "model")
     again = modelfile.load(tmp_path / "model")
     X[::2, ::3] = np.nan
@@ -508,7 +512,7 @@ def test_kept_rows_widen_their_type_for_the_first_missing_value() -> None:
 
 def test_missing_values_of_features_to_do_without_do_not_matter() -> None:
     X, y = draw(60, 100, share=0.1)
-    model = EBClassifier().fit(X, y)
+    model = EBClassifier(covariance="factor").fit(X, y)
     absent = np.arange(100) < 5
     new = X.copy()
     new[:, absent] = 1e9

@@ -51,6 +51,15 @@ def assert_agrees(model: Any, X: Any, dtype: Any = np.float32) -> None:
     np.testing.assert_allclose(probabilities, model.predict_proba(X), atol=1e-6)
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_graph_stops_at_a_missing_value(n_classes: int) -> None:
+    X, codes = data(n_classes)
+    proto = ebda.to_onnx(EBClassifier(**FAST).fit(X, codes))
+    X[3, 5] = np.nan
+    with pytest.raises(Exception, match="X_contains_NaN__impute_missing_values"):
+        run(proto, X.astype(np.float32))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("name", LABELS)

@@ -154,8 +154,8 @@ def add_model(parser: argparse.ArgumentParser) -> None:
         choices=["error", "zero-weight"],
         default="error",
         help="features that are missing: an error (default), or given no weight, and "
-        "what they add to the intercept is removed, like missing values then; else "
-        "missing values are what the others of the sample make expected",
+        "what they add to the intercept is removed, like missing values then; else a "
+        "missing value adds nothing to the score of its sample",
     )
 
 

@@ -100,6 +100,7 @@ def record(
         "groups": None if model.groups_ is None else vars(model.groups_),
         "covariates": None if model.covariates_ is None else str(model.covariates_),
         "n_factors": model.n_factors_,
+        "has_sample_scales": model.sample_scale_ is not None,
         "selection": selection_record(model.selection_),
         "missing_values": n_missing(model),
         "features_without_values": without_values(model),
@@ -133,6 +134,8 @@ def words(fitted: Fitted, written: dict[str, Path], options: argparse.Namespace)
     factors = counted(model.n_factors_, "common factor")
     found = (model.groups_, model.covariates_)
     parts += [str(known) for known in found if known is not None]
+    if model.sample_scale_ is not None:
+        parts.append(str(model.sample_scale_))
     parts += [
         f"{model.selection_.words()} {factors} within the classes.\n"
         f"{model.selection_.table()}",

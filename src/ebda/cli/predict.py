@@ -208,6 +208,6 @@ def remarks(table: Table, match: Match, missing: str) -> list[str]:
     if match.n_filled:
         done = "given no weight"
         if missing != "zero-weight":
-            done = "taken to be what the others of the sample make expected"
+            done = "left out of the scores of their samples"
         lines.append(f"{counted(match.n_filled, 'missing value')} {done}.")
     return lines

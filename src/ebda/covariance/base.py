@@ -147,6 +147,9 @@ class CovarianceEstimator(Entry):
         Those of `compared` that ``covariance="auto"`` compares; None for all of them.
     is_usual : bool
         Whether it is taken where no samples can be held out.
+    tells_missing : bool
+        Whether its rules expect missing values from the others of a sample, by its
+        `low_rank`; else a missing value adds nothing to a score.
     """
 
     estimate: Callable[[Summary], Covariance]
@@ -156,6 +159,7 @@ class CovarianceEstimator(Entry):
     in_auto: bool = True
     beside_others: tuple[str, ...] | None = None
     is_usual: bool = False
+    tells_missing: bool = False
 
     def __call__(self, data: Summary) -> Covariance:
         """Estimate it."""

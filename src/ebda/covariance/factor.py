@@ -200,4 +200,5 @@ FACTOR = CovarianceEstimator(
     needs_samples=True,
     compared=("mean", "sparse", "top1000"),
     beside_others=("top1000",),
+    tells_missing=True,
 )

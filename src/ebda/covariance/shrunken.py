@@ -60,23 +60,19 @@ class Shrunken(Covariance):
         Its eigenvalues.
     amount : float
         a, above 0 and at most 1.
-    contrast_amount : float, optional
-        That of the noise of the contrasts, if it is another one: the more the fewer
-        samples have the values of two features (:mod:`ebda.covariance.summary`).
     """
 
     residuals: Residuals
     spectrum: Spectrum
     amount: float
-    contrast_amount: float | None = None
     is_diagonal = False
     n_factors = 0
 
     def decorrelate(self, z: FloatArray) -> Decorrelated:
-        return Decorrelated(self.power(-0.5, z, self.contrast_amount))
+        return Decorrelated(self.power(-0.5, z))
 
     def restore(self, e: FloatArray, values: Decorrelated) -> FloatArray:
-        return self.power(0.5, e, self.contrast_amount)
+        return self.power(0.5, e)
 
     def solve(self, rows: FloatArray) -> FloatArray:
         return self.power(-1.0, rows)
@@ -85,16 +81,14 @@ class Shrunken(Covariance):
         self, e: FloatArray, values: Decorrelated, unit: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
         # R^-1 R^1/2 in one step, where the units are those of whole rows.
-        if unit.shape[1] == 1 and self.contrast_amount is None:
+        if unit.shape[1] == 1:
             rows = e * unit
             return self.power(-0.5, rows), inner_products(rows, rows)
         rows = self.restore(e, values) * unit
         solved = self.solve(rows)
         return solved, inner_products(rows, solved)
 
-    def power(
-        self, exponent: float, rows: FloatArray, amount: float | None = None
-    ) -> FloatArray:
+    def power(self, exponent: float, rows: FloatArray) -> FloatArray:
         """``R^exponent`` times each row.
 
         Parameters
@@ -103,10 +97,8 @@ class Shrunken(Covariance):
             -1 is the inverse, -1/2 its symmetric root.
         rows : ndarray of shape (n_rows, n_features)
             What is multiplied; not changed.
-        amount : float, optional
-            Another amount than that of R.
         """
-        a, spectrum = self.amount if amount is None else amount, self.spectrum
+        a, spectrum = self.amount, self.spectrum
         outside = a**exponent
         within = ((1 - a) * spectrum.eigenvalue + a) ** exponent
         size = (within - outside) / (spectrum.df * spectrum.eigenvalue)
@@ -166,10 +158,10 @@ def shrunken(data: Summary) -> Covariance:
     if excess(spectrum, data.sum_of_squared_variances, share) <= _SIGNIFICANT:
         return Diagonal()
     amount = ledoit_wolf(spectrum, data.residuals.weight, data.n_varying)
-    if data.overlap == 1:
-        return Shrunken(data.residuals, spectrum, amount)
-    whole = max(1 - (1 - amount) / data.overlap, data.overlap * amount)
-    return Shrunken(data.residuals, spectrum, whole, amount)
+    # Correlations that are too small for missing values stay so: those of the contrasts
+    # are, and new samples lack values too. With the overlap put right, rules were worse
+    # on such samples, and no better on complete ones.
+    return Shrunken(data.residuals, spectrum, amount)
 
 
 SHRUNKEN = CovarianceEstimator(

@@ -11,6 +11,7 @@ from ebda.data.disk.passes import BlockedData
 from ebda.data.matrix import Matrix
 from ebda.data.protocols import GapRule, Labels, Samples
 from ebda.data.samples import RowSamples
+from ebda.kernels.lengths import lengths
 from ebda.kernels.scores import gap_sums, incomplete, scores
 from ebda.moments.classwise import ClassMoments
 from ebda.typing import FloatArray
@@ -57,6 +58,11 @@ class InMemory(Matrix):
     def adjusted(self, covariates: FloatArray, slopes: FloatArray) -> BlockedData:
         source = ArrayInMemory(self.X, self.names)
         return BlockedData(AdjustedSource(source, covariates, slopes))
+
+    def lengths(
+        self, centre: FloatArray, scale: FloatArray, rows: FloatArray
+    ) -> FloatArray:
+        return lengths(self.X, centre, scale, rows)
 
     def job_context(self) -> AbstractContextManager[Any]:
         return nullcontext()

@@ -96,7 +96,7 @@ class AdjustingClassifier(MomentClassifier):
             moments, samples = self._summarise(training, keep=True)
             moments = replace(moments, design=design_for(training, 0.0))
             contrasts = self._contrasts(training, moments)
-            data = Summary(moments, contrasts, samples, training.covariates)
+            data = Summary(moments, contrasts, samples, covariates=training.covariates)
             icc = correlation_in(data, given.groups)
             self.groups_ = grouping(given, icc)
             training, self.covariates_ = adjust(weigh(given, icc), self._names())

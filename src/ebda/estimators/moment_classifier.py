@@ -124,7 +124,8 @@ class MomentClassifier(LinearClassifier):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Data; float32, integers, CSR and CSC are used as they are. Data that does
+            Data; float32, integers, CSR and CSC are used as they are. NaN is a missing
+            value, for the classifiers that allow it. Data that does
             not fit in memory is read in blocks: ``numpy.memmap``, Zarr, HDF5, AnnData
             in backed mode, Parquet (:mod:`ebda.data.disk`); or summed where it is: Dask
             (:mod:`ebda.data.dask`).
@@ -202,7 +203,7 @@ class MomentClassifier(LinearClassifier):
         check_is_fitted(self)
         gone = np.flatnonzero(np.asarray(absent, dtype=bool))
         middle = (self.contrasts_.positive + self.contrasts_.negative) / 2
-        at_middle = middle @ self.moments_.means[:, gone]
+        at_middle = middle @ self._rule_moments().means[:, gone]
         odds = log_odds(self.class_prior_)
         shift = self.intercept_ - odds
         shift += np.einsum("cj,cj->c", self.coef_[:, gone], at_middle)
@@ -225,6 +226,10 @@ class MomentClassifier(LinearClassifier):
         if model.expectation_ is not None:
             model.expectation_ = model.expectation_.without(gone)
         return model
+
+    def _rule_moments(self) -> ClassMoments:
+        """The moments that the rule was made from."""
+        return self.moments_
 
     @contextmanager
     def _fitting(self) -> Iterator[None]:

@@ -112,9 +112,9 @@ def missing_values(case: Case) -> Caution | None:
     gone = np.flatnonzero(moments.without_values)
     words = (
         f"{percent(share)} of the values were missing in the fit. Means, variances and "
-        "standard errors are of the values that are there, and a missing value of a "
-        "new sample is what its others make expected. That is right where values are "
-        "missing by chance, and not where they are missing because of what they are."
+        "standard errors are of the values that are there, and a missing value adds "
+        "nothing to the score of a sample. That is right where values are missing by "
+        "chance, and not where they are missing because of what they are."
     )
     if len(gone):
         words += (

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ebda.covariance import COVARIANCES, Summary
-from ebda.covariance.factor import factors_of
 from ebda.moments import VARIANCES, ClassMoments, Contrasts, class_contrasts
 from ebda.moments.contrasts import choose_features, choose_runs
 from ebda.priors import PriorEstimator
@@ -79,9 +78,13 @@ class Recipe:
         return list(dict.fromkeys(covariance for covariance, _ in self.names))
 
     @property
-    def uses_samples(self) -> bool:
-        """Whether any covariance is estimated from the samples."""
-        return any(COVARIANCES[name].needs_samples for name in self.covariances)
+    def expects(self) -> bool:
+        """Whether missing values are expected from the others of a sample.
+
+        Where all rules are made under the model that tells them. In a sum with other
+        rules it was no better than the midpoint (``benchmarks/missing_values.py``).
+        """
+        return all(COVARIANCES[name].tells_missing for name in self.covariances)
 
     def only(self, names: Iterable[Name]) -> Recipe:
         """The same with these candidates alone."""
@@ -115,12 +118,8 @@ class Recipe:
             return data
         chosen = self._some(moments, most)
         some = moments.features(chosen)
-        return Summary(
-            some,
-            self.contrasts(some),
-            samples.features(chosen),
-            data.all_covariates,
-        )
+        known = self.contrasts(some), samples.features(chosen), data.given_key
+        return Summary(some, *known, data.all_covariates)
 
     def _some(self, moments: ClassMoments, size: int) -> IntArray:
         """Some of the features; neighbours where nothing else is compared."""
@@ -180,21 +179,12 @@ class Recipe:
         how = self.shrinkage(name)
         return known.rule(moments, equal, how, self.kappa, self.unbiased)
 
-    def expectation(
-        self, effects: dict[str, Effects], data: Summary
-    ) -> Expectation | None:
-        """What missing values of new samples are expected from: common factors.
-
-        Those that a covariance has found. They are looked for on purpose only where
-        values are missing in the data.
-        """
-        for known in effects.values():
-            if known.covariance.low_rank is not None:
-                return Expectation(*known.covariance.low_rank)
-        if data.moments.observed is None or not self.uses_samples:
+    def expectation(self, effects: dict[str, Effects]) -> Expectation | None:
+        """What missing values of new samples are expected from, if from anything."""
+        if not self.expects:
             return None
-        factors = factors_of(data)
-        return None if factors is None else Expectation(*factors.low_rank)
+        found = [known.covariance.low_rank for known in effects.values()]
+        return next((Expectation(*pair) for pair in found if pair is not None), None)
 
     def score_sd(self, name: Name, effects: dict[str, Effects]) -> float:
         """Standard deviation of a candidate's scores, as its own model has it."""

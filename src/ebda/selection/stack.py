@@ -289,8 +289,11 @@ class FoldStack:
 
     @cached_property
     def counts(self) -> FloatArray:
-        """Training samples of each class, of shape (n_folds, n_classes)."""
-        codes, weight = self.samples.codes, self.samples.weight
+        """Training samples of each class, of shape (n_folds, n_classes).
+
+        Each counts as its information.
+        """
+        codes, weight = self.samples.codes, self.samples.information
         return np.array(
             [np.bincount(codes[t], weight[t], self.n_classes) for t in self.train]
         )
@@ -306,7 +309,10 @@ class FoldStack:
         C, codes, k = self.data.covariates, self.samples.codes, self.n_classes
         assert C is not None
         out = np.zeros((len(self.train), k + C.shape[1], len(codes)))
-        D, root = np.column_stack([np.eye(k)[codes], C]), np.sqrt(self.samples.weight)
+        D, root = (
+            np.column_stack([np.eye(k)[codes], C]),
+            np.sqrt(self.samples.information),
+        )
         for part, t in zip(out, self.train, strict=True):
             # A category that none of them has keeps the slope of all samples.
             part[:, t] = np.linalg.pinv(root[t, None] * D[t], rcond=1e-9)
@@ -317,7 +323,7 @@ class FoldStack:
         """What the class means of a fold are of the residuals: (n_folds, k, n)."""
         if self.data.covariates is not None:
             return self._coefficients[0]
-        codes, weight = self.samples.codes, self.samples.weight
+        codes, weight = self.samples.codes, self.samples.information
         out = np.zeros((len(self.train), self.n_classes, len(codes)))
         for part, t, counts in zip(out, self.train, self.counts, strict=True):
             part[codes[t], t] = np.sqrt(weight[t]) / counts[codes[t]]
@@ -386,7 +392,6 @@ class FoldStack:
             ),
             strict=True,
         )
-        codes, weight = self.samples.codes, self.samples.weight
         return [
             FoldSummary(
                 self.samples,
@@ -399,7 +404,7 @@ class FoldStack:
                     negative=negative,
                     noise=None,
                 ),
-                RowResiduals(self.data.rows, self.data.gram, codes, weight, used),
+                RowResiduals(self.data.rows, self.data.gram, self.samples, used),
                 self.data,
             )
             for used, z, factor, positive, negative in parts
@@ -466,7 +471,7 @@ class FoldStack:
         on_rows = np.split(weights @ self.data.rows.T, n)
         on_means = np.split(weights @ self.means.T, n)
         sides = self.contrasts.positive + self.contrasts.negative
-        root = np.sqrt(self.samples.weight)
+        root = np.sqrt(self.samples.information)
         parts = []
         covariates = self.data.covariates
         slopes = [None] * n if covariates is None else self._coefficients[1]

@@ -100,6 +100,9 @@ class Selection:
     copies : ndarray of int of shape (n_pairs, 2), optional
         Rows of X that are far more alike than others, and not of one group; None where
         there are none (:mod:`ebda.selection.copies`).
+    evidence : float, optional
+        Log-probability of the held-out labels given the scores of the combined rule;
+        None unless it was asked for.
     """
 
     candidates: list[Name]
@@ -114,6 +117,7 @@ class Selection:
     codes: IntArray | None = None
     combined: float = np.nan
     combined_error: float = np.nan
+    evidence: float | None = None
     copies: IntArray | None = None
 
     @classmethod
@@ -209,9 +213,12 @@ register(
             "codes": Array(("h",), (), np.int64, below="k"),
             "combined": Scalar((float,), finite=False),
             "combined_error": Scalar((float,), finite=False),
+            "evidence": Scalar((float,)),
             "copies": Array(("i", "j"), ("zero or more",), np.int64),
         },
-        optional=frozenset({"scores", "codes", "combined", "combined_error", "copies"}),
+        optional=frozenset(
+            {"scores", "codes", "combined", "combined_error", "evidence", "copies"}
+        ),
         build=_from_fields,
     )
 )
@@ -292,7 +299,8 @@ def crossed_weights(
     weight : ndarray of shape (n_candidates,)
     crossed : ndarray of shape (n_candidates, n_held_out)
     """
-    known = held_out.codes, held_out.weight, log_prior, held_out.fold
+    samples = held_out.codes, held_out.weight
+    known = *samples, log_prior, held_out.fold, held_out.precision
     evidence = np.array([log_evidence(scores, *known) for scores in held_out.scores])
     all_samples, *without = (weights(column, head_start) for column in evidence.T)
     return all_samples, np.array(without).T[:, held_out.fold]
@@ -307,6 +315,7 @@ def select(
     least: int,
     seed: int,
     run: Callable[..., list[FloatArray]],
+    is_judged: bool = False,
     groups: IntArray | None = None,
 ) -> tuple[Selection, FloatArray, FloatArray]:
     """Compare the candidates, and calibrate the rule that they add up to.
@@ -334,11 +343,13 @@ def select(
         Calls a function for each of a list of arguments.
     groups : ndarray of int of shape (n_samples,), optional
         Group of each sample; samples of a group are held out together.
+    is_judged : bool
+        Whether to compute the evidence of the combined rule.
     """
     samples, names = data.samples, recipe.names
     assert samples is not None
     n_classes = len(data.moments.counts)
-    key = samples.fingerprint(data.moments.means, data.scale)
+    key = data.key
     folds = assign_folds(key, samples.codes, least, seed, groups=groups)
     held = folds >= 0
     largest = np.abs(key).max()
@@ -360,9 +371,13 @@ def select(
     sd = np.where(sd > 0, sd, 1.0)
     copies = samples.number[near_copies(data.gram, groups)]
     combined = np.einsum("mn,mnc->nc", crossed / sd[:, None], held_out.scores)
-    slope, midpoint, calibration = calibrate(
-        combined, held_out.codes, held_out.weight, log_prior
-    )
+    known = combined, held_out.codes, held_out.weight, log_prior
+    slope, midpoint, calibration = calibrate(*known, held_out.precision)
+    evidence = None
+    if is_judged:
+        parts = log_evidence(*known, held_out.fold, held_out.precision)
+        evidence = float(parts[0])
+    at = np.ones(1) if held_out.precision is None else held_out.precision
     own, _, own_influence = separation(replace(held_out, scores=combined[None]))
     own_error = float(np.sqrt((own_influence**2).sum()))
     selection = Selection(
@@ -374,10 +389,11 @@ def select(
         COMPARED if len(names) > 1 else CALIBRATED,
         slope,
         replace(calibration, prior=class_prior),
-        slope * combined - midpoint,
+        slope * combined - at[:, None] * midpoint,
         held_out.codes,
         float(own[0]),
         own_error,
+        evidence,
         copies if len(copies) else None,
     )
     return selection, slope * weight / (sd * score_sd), midpoint
