@@ -83,7 +83,7 @@ def load(name: str) -> DataSet:
     return DataSet(name, X, y, logged, int((~kept).sum()))
 
 
-def _fold(data: DataSet, repeat: int, fold: int) -> tuple[Array, Array]:
+def split(data: DataSet, repeat: int, fold: int) -> tuple[Array, Array]:
     splits = RepeatedStratifiedKFold(
         n_splits=FOLDS, n_repeats=repeat + 1, random_state=SEED
     )
@@ -93,7 +93,7 @@ def _fold(data: DataSet, repeat: int, fold: int) -> tuple[Array, Array]:
 def measure(name: str, repeat: int, fold: int, method: str) -> Record:
     """Fit a method to the rest of a fold and judge it on the fold."""
     data = load(name)
-    train, test = _fold(data, repeat, fold)
+    train, test = split(data, repeat, fold)
     classes, codes = np.unique(data.y, return_inverse=True)
     inner = min(FOLDS, int(np.bincount(codes[train]).min()))
     model = METHODS[method](inner, FOLDS * repeat + fold)

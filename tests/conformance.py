@@ -28,11 +28,19 @@ class Rows:
     codes: np.ndarray
     weight: np.ndarray
     number: np.ndarray
+    precision: np.ndarray | None = None
+
+    @property
+    def information(self) -> np.ndarray:
+        return self.weight if self.precision is None else self.weight * self.precision
 
     def take(self, chosen: np.ndarray) -> Rows:
-        return Rows(
+        rows = Rows(
             *(v[chosen] for v in (self.X, self.codes, self.weight, self.number))
         )
+        if self.precision is None:
+            return rows
+        return replace(rows, precision=self.precision[chosen])
 
     def features(self, chosen: np.ndarray) -> Rows:
         return replace(self, X=self.X[:, chosen])
@@ -51,13 +59,13 @@ class Rows:
         """One feature at a time, of the samples that have it."""
         shape = N_CLASSES, self.X.shape[1]
         observed, means, squares = np.zeros(shape), np.zeros(shape), np.zeros(shape)
-        counts = np.bincount(self.codes, self.weight, N_CLASSES)
+        counts = np.bincount(self.codes, self.information, N_CLASSES)
         for k in range(N_CLASSES):
             for j, x in enumerate(self.X.T):
                 own = (self.codes == k) & (self.weight > 0) & ~np.isnan(x)
                 if not own.any():
                     continue
-                w, x = self.weight[own], x[own]
+                w, x = self.information[own], x[own]
                 observed[k, j] = w.sum()
                 means[k, j] = w @ x / w.sum()
                 squares[k, j] = w @ (x - means[k, j]) ** 2
@@ -131,6 +139,14 @@ def check_data(
     if not missing:
         close(np.asarray(data.scores(coef, intercept)), X @ coef.T + intercept)
     check_gaps(data, X, coef, intercept, rng)
+    scale = rng.uniform(1, 2, X.shape[1])
+    scale[rng.random(X.shape[1]) < 0.2] = np.inf
+    r = (X - coef[0]) / scale
+    values = (~np.isnan(r))[:, np.isfinite(scale)].sum(axis=1)
+    r[np.isnan(r)] = 0.0
+    squares = np.einsum("ij,ij->i", r, r)
+    found = np.asarray(data.lengths(coef[0], scale, coef))
+    close(found, np.column_stack([squares, values, r @ coef.T]))
     weight = None if rng.random() < 0.3 else rows.weight
     expected = replace(rows, weight=np.ones(len(X))) if weight is None else rows
     labels = Labels(codes, N_CLASSES, weight, allow_missing=True)
@@ -147,6 +163,9 @@ def check_data(
     kept = kept_rows(expected)
     check_sums(samples, kept, rng)
     check_parts(samples, kept, rng)
+    precision = rng.uniform(0.5, 2, len(samples))
+    weighted = replace(kept, precision=precision)
+    check_parts(samples.with_precision(precision), weighted, rng)
     check_copies(samples, kept, can_copy)
     if can_copy:
         _, later = data.summarise(
@@ -206,12 +225,12 @@ def check_sums(samples: Samples, rows: Rows, rng: np.random.Generator) -> None:
     """Compare each sum with its definition."""
     n, p = rows.X.shape
     assert len(samples) == n
-    for field in ("codes", "weight", "number"):
+    for field in ("codes", "weight", "information", "number"):
         np.testing.assert_array_equal(getattr(samples, field), getattr(rows, field))
 
     means, scale = rng.normal(size=(N_CLASSES, p)), rng.uniform(1, 2, p)
     R = rows.residuals(means, scale)
-    root = np.sqrt(rows.weight)[:, None]
+    root = np.sqrt(rows.information)[:, None]
     fingerprint = samples.fingerprint(means, scale)
     close(fingerprint, (R * np.abs(R)).sum(axis=1))
     values = np.where(np.isnan(rows.X), 99.0, rows.X)

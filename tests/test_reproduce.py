@@ -194,9 +194,9 @@ def test_cells_that_differ_are_marked() -> None:
     assert far.z == pytest.approx(expected)
     assert "**0.1200 / " in to_markdown([far])
     assert "**" not in to_markdown([near]).split("## ")[1]
-    assert cell([0.1], 0.5).z is None
-    assert cell([0.1, 0.1], 0.10004).z == 0
-    assert cell([0.1, 0.1], 0.2).z == -np.inf
+    assert cell(errors[:9], 0.5).z is None
+    assert cell([0.1] * 10, 0.10004).z == 0
+    assert cell([0.1] * 10, 0.2).z == -np.inf
 
 
 def test_published_errors_are_means_over_both_classes_like_ours() -> None:

@@ -578,3 +578,76 @@ def test_a_study_that_cannot_be_planned_is_refused(changes: Any, message: str) -
 def test_objects_are_the_public_ones() -> None:
     assert isinstance(theory.as_covariance(1.0, 3), Diagonal)
     assert isinstance(AR1(0.1), theory.Covariance)
+
+
+# Elliptical distributions.
+
+
+def test_an_elliptical_error_is_that_of_drawn_samples() -> None:
+    rng = np.random.default_rng(0)
+    n, p, df = 200_000, 5, 2.5
+    mean1, mean2, coef = rng.normal(size=(3, p))
+    S = np.cov(rng.normal(size=(p, 3 * p)))
+    prior = (0.7, 0.3)
+    codes = (rng.random(n) < prior[1]).astype(int)
+    u = rng.normal(size=(n, p)) @ np.linalg.cholesky(S).T
+    mixed = theory.MixedScale([0.5, 1.0, 8.0], [0.3, 0.5, 0.2])
+    for scale, s in (
+        (theory.StudentScale(df), np.sqrt(df / rng.chisquare(df, n))),
+        (mixed, rng.choice([0.5, 1.0, 8.0], n, p=[0.3, 0.5, 0.2])),
+    ):
+        x = np.stack([mean1, mean2])[codes] + s[:, None] * u
+        drawn = np.mean((x @ coef + 0.3 > 0) != codes)
+        exact = theory.elliptical_error_rate(coef, 0.3, mean1, mean2, S, scale, prior)
+        assert exact == pytest.approx(drawn, abs=4 * np.sqrt(0.25 / n))
+
+
+def test_scales_of_one_are_the_normal_distribution() -> None:
+    rng = np.random.default_rng(1)
+    mean1, mean2, coef = rng.normal(size=(3, 4))
+    rule = coef, -0.2, mean1, mean2, theory.AR1(0.5)
+    normal = theory.error_rate(*rule, (0.4, 0.6))
+    for scale in (theory.StudentScale(np.inf), theory.MixedScale([1.0], [1.0])):
+        found = theory.elliptical_error_rate(*rule, scale, (0.4, 0.6))
+        assert found == pytest.approx(normal, rel=1e-12)
+    nearly = theory.elliptical_error_rate(*rule, theory.StudentScale(1e9), (0.4, 0.6))
+    assert nearly == pytest.approx(normal, rel=1e-6)
+    nothing = theory.elliptical_error_rate(
+        np.zeros(4), 1.0, mean1, mean2, 1.0, theory.StudentScale(1), (0.4, 0.6)
+    )
+    assert nothing == 0.4
+
+
+def test_the_t_distribution_is_a_mixture_over_its_scale() -> None:
+    q = (np.arange(20_000) + 0.5) / 20_000
+    s = np.sqrt(3 / stats.chi2(3).ppf(q))
+    mixture = theory.MixedScale(s, np.full(len(q), 1 / len(q)))
+    for margin in (-1.0, 0.0, 0.5, 2.0, 6.0):
+        exact = theory.StudentScale(3).tail(margin)
+        assert mixture.tail(margin) == pytest.approx(exact, abs=1e-4)
+
+
+def test_the_best_linear_rule_is_that_of_the_normal_distribution() -> None:
+    """With equal classes and any scale, among rules of other directions and cuts."""
+    rng = np.random.default_rng(2)
+    S, d = np.cov(rng.normal(size=(4, 12))), rng.normal(size=4)
+    scale = theory.StudentScale(1.5)
+    best = np.linalg.solve(S, d)
+    least = theory.elliptical_error_rate(best, -best @ d / 2, np.zeros(4), d, S, scale)
+    for _ in range(20):
+        a, b = best + 0.3 * rng.normal(size=4), -best @ d / 2 + 0.3 * rng.normal()
+        assert theory.elliptical_error_rate(a, b, np.zeros(4), d, S, scale) > least
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: theory.StudentScale(0.0), "df must be positive"),
+        (lambda: theory.MixedScale([1.0, -1.0], [0.5, 0.5]), "values must be positive"),
+        (lambda: theory.MixedScale([1.0], [0.5, 0.5]), "values must be positive"),
+        (lambda: theory.MixedScale([1.0, 2.0], [0.5, 0.6]), "sum to one"),
+    ],
+)
+def test_impossible_scales_are_refused(make: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make()

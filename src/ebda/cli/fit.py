@@ -22,6 +22,7 @@ from ebda.cli.output import put_json
 from ebda.cli.progress import steps
 from ebda.cli.terminal import refuse_closed, say
 from ebda.covariance import COVARIANCES
+from ebda.covariance.sample_scale import SAMPLE_SCALES
 from ebda.data.distortion import LogarithmWarning
 from ebda.estimators.classifier import EBClassifier
 from ebda.evaluation import cross_validate, evaluate
@@ -60,6 +61,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     shared.add_prior(parser)
     parser.add_argument("--shrinkage", choices=["auto", *SHRINKAGES], default="auto")
     parser.add_argument("--covariance", choices=["auto", *COVARIANCES], default="auto")
+    parser.add_argument(
+        "--sample-scale",
+        choices=[*SAMPLE_SCALES],
+        default="auto",
+        help="whether samples may be noisier than others (default: %(default)s)",
+    )
     parser.add_argument(
         "--jobs",
         type=int,
@@ -190,6 +197,7 @@ def _fit(
         prior=options.prior,
         shrinkage=options.shrinkage,
         covariance=options.covariance,
+        sample_scale=options.sample_scale,
         n_jobs=options.jobs,
         random_state=options.seed,
     )

@@ -94,6 +94,7 @@ def record(
         "evaluation": evaluation_record(fitted.cross_validated),
         "test": evaluation_record(fitted.tested),
         "n_factors": model.n_factors_,
+        "has_sample_scales": model.sample_scale_ is not None,
         "selection": selection_record(model.selection_),
         "missing_values": n_missing(model),
         "features_without_values": without_values(model),
@@ -125,6 +126,8 @@ def words(fitted: Fitted, written: dict[str, Path], options: argparse.Namespace)
             f"{'has' if len(gone) == 1 else 'have'} no weight: {quoted(gone, 5)}."
         )
     factors = counted(model.n_factors_, "common factor")
+    if model.sample_scale_ is not None:
+        parts.append(str(model.sample_scale_))
     parts += [
         f"{model.selection_.words()} {factors} within the classes.\n"
         f"{model.selection_.table()}",

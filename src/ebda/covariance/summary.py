@@ -42,10 +42,11 @@ _LEAST_OVERLAP = 0.1
 
 
 class Residuals(Protocol):
-    """Rows R: residuals in units of the standard deviations, times root weights.
+    """Rows R: residuals in units of the standard deviations, times root information.
 
-    They are centred by class: whatever is projected on them is free of differences
-    between the class means of exactly these samples.
+    Those of a sample with a scale of its own are over this scale. They are centred by
+    class: whatever is projected on them is free of differences between the class means
+    of exactly these samples.
     """
 
     @property
@@ -73,31 +74,32 @@ class RowResiduals:
     Parameters
     ----------
     rows : ndarray of shape (n_samples, n_features)
-        Those of all samples about any class means, times root weights.
+        Those of all samples about any class means, times root information.
     all_gram : ndarray of shape (n_samples, n_samples)
         ``rows rows'``.
-    all_codes, all_weight : ndarray of shape (n_samples,)
-        Classes and frequency weights of all samples.
+    all_samples : Samples
+        Classes and weights of all samples.
     used : ndarray of int
         Those that are meant.
     """
 
     rows: FloatArray
     all_gram: FloatArray
-    all_codes: IntArray
-    all_weight: FloatArray
+    all_samples: Samples
     used: IntArray
 
     @property
     def codes(self) -> IntArray:
-        return self.all_codes[self.used]
+        return self.all_samples.codes[self.used]
 
     @property
     def weight(self) -> FloatArray:
-        return self.all_weight[self.used]
+        return self.all_samples.weight[self.used]
 
     def _centred(self, rows: FloatArray) -> FloatArray:
-        return centred(rows, self.codes, np.sqrt(self.weight))
+        return centred(
+            rows, self.codes, np.sqrt(self.all_samples.information[self.used])
+        )
 
     def gram(self) -> FloatArray:
         return self._centred(
@@ -143,18 +145,23 @@ class SampleResiduals:
     def weight(self) -> FloatArray:
         return self.samples.weight
 
+    @property
+    def _root(self) -> FloatArray:
+        root: FloatArray = np.sqrt(self.samples.information)
+        return root
+
     def gram(self) -> FloatArray:
-        root = np.sqrt(self.weight)
+        root = self._root
         gram = self.samples.gram(self.means, self.scale)
         return centred(centred(gram, self.codes, root).T, self.codes, root)
 
     def project(self, rows: FloatArray) -> FloatArray:
-        root = np.sqrt(self.weight)
+        root = self._root
         product = self.samples.projections(self.means, self.scale, rows).T
         return centred(product * root, self.codes, root)
 
     def expand(self, combine: FloatArray) -> FloatArray:
-        root = np.sqrt(self.weight)
+        root = self._root
         own = centred(combine, self.codes, root) * root
         return self.samples.loadings(self.means, self.scale, own.T).T
 
@@ -169,7 +176,7 @@ def centred(rows: FloatArray, codes: IntArray, root: FloatArray) -> FloatArray:
     codes : ndarray of int of shape (n_samples,)
         Classes.
     root : ndarray of shape (n_samples,)
-        Square roots of the frequency weights.
+        Square roots of what each sample counts in a class mean.
 
     >>> centred(np.array([[1.0, 3.0, 5.0]]), np.array([0, 0, 1]), np.ones(3))
     array([[-1.,  1.,  0.]])
@@ -263,17 +270,41 @@ class Summary:
         Normalised contrasts of the class means.
     samples : Samples or None
         Rows that are looked at again.
+    key : ndarray of shape (n_samples,), optional
+        A number for each sample, equal for equal ones, in place of its own.
     """
 
     def __init__(
-        self, moments: ClassMoments, contrasts: Contrasts, samples: Samples | None
+        self,
+        moments: ClassMoments,
+        contrasts: Contrasts,
+        samples: Samples | None,
+        key: FloatArray | None = None,
     ) -> None:
         self.moments, self.contrasts, self.samples = moments, contrasts, samples
+        self.given_key = key
+
+    @cached_property
+    def key(self) -> FloatArray:
+        """A number for each sample, equal for equal ones: it decides the folds."""
+        if self.given_key is not None:
+            return self.given_key
+        assert self.samples is not None
+        return self.samples.fingerprint(self.moments.means, self.scale)
+
+    def with_key(self, key: FloatArray) -> Summary:
+        """The same with other numbers for the samples."""
+        return Summary(self.moments, self.contrasts, self.samples, key)
 
     @property
     def p(self) -> int:
         """Number of features."""
         return int(self.contrasts.z.shape[1])
+
+    @property
+    def total(self) -> float:
+        """Number of samples, or the sum of their weights."""
+        return float(self.moments.counts.sum())
 
     @property
     def n_varying(self) -> int:
@@ -320,7 +351,7 @@ class Summary:
     def _rows_and_present(self) -> tuple[FloatArray, npt.NDArray[np.bool_] | None]:
         assert self.samples is not None
         rows = self.samples.residual_rows(self.moments.means, self.scale)
-        rows *= np.sqrt(self.samples.weight)[:, None]
+        rows *= np.sqrt(self.samples.information)[:, None]
         if self.moments.observed is None:
             return rows, None
         present = ~np.isnan(rows)
@@ -334,7 +365,7 @@ class Summary:
 
     @property
     def rows(self) -> FloatArray:
-        """Residuals of the samples about the class means, times root weights.
+        """Residuals of the samples about the class means, times root information.
 
         Zero where a value is missing.
         """
@@ -374,9 +405,7 @@ class Summary:
         p = self.moments.means.shape[1]
         if len(samples) * p <= sizes.residual_elements:
             every = np.arange(len(samples))
-            return RowResiduals(
-                self.rows, self.gram, samples.codes, samples.weight, every
-            )
+            return RowResiduals(self.rows, self.gram, samples, every)
         return SampleResiduals(samples, self.moments.means, self.scale)
 
     @cached_property

@@ -9,6 +9,7 @@ from typing import Any
 from ebda.data.matrix import Matrix
 from ebda.data.protocols import GapRule, Labels, Samples
 from ebda.data.samples import RowSamples
+from ebda.kernels.lengths import lengths
 from ebda.kernels.scores import gap_sums, incomplete, scores
 from ebda.moments.classwise import ClassMoments
 from ebda.typing import FloatArray
@@ -48,6 +49,11 @@ class InMemory(Matrix):
         if rule is not None and len(rows):
             out[rows] = rule.finish(gap_sums(self.X[rows], rule.values, rule.gaps))
         return out
+
+    def lengths(
+        self, centre: FloatArray, scale: FloatArray, rows: FloatArray
+    ) -> FloatArray:
+        return lengths(self.X, centre, scale, rows)
 
     def job_context(self) -> AbstractContextManager[Any]:
         return nullcontext()

@@ -38,6 +38,14 @@ class Samples(Protocol):
         """Frequency weight of each sample, above zero."""
 
     @property
+    def precision(self) -> FloatArray:
+        """One over the square of each sample's own scale; 1 unless it was measured."""
+
+    @property
+    def information(self) -> FloatArray:
+        """What each sample counts in a mean: its weight times its precision."""
+
+    @property
     def number(self) -> IntArray:
         """Position of each sample in the stream of all samples, increasing."""
 
@@ -50,6 +58,15 @@ class Samples(Protocol):
         ----------
         chosen : ndarray
             A mask, or increasing positions.
+        """
+
+    def with_precision(self, precision: FloatArray) -> Self:
+        """The same samples with scales of their own.
+
+        Parameters
+        ----------
+        precision : ndarray of shape (n_samples,)
+            One over the squares of the scales.
         """
 
     def features(self, chosen: IntArray) -> Self:
@@ -81,7 +98,7 @@ class Samples(Protocol):
         """
 
     def gram(self, means: FloatArray, scale: FloatArray) -> FloatArray:
-        """``R R'``, R the residuals times the square roots of the weights."""
+        """``R R'``, R the residuals times the square roots of the information."""
 
     def loadings(
         self, means: FloatArray, scale: FloatArray, combine: FloatArray
@@ -121,7 +138,7 @@ class Samples(Protocol):
     ) -> NeighbourSums:
         """Products of neighbouring features, and sums over each third of the features.
 
-        Residuals are multiplied with the square roots of the weights.
+        Residuals are multiplied with the square roots of the information.
 
         Parameters
         ----------
@@ -134,7 +151,7 @@ class Samples(Protocol):
         """
 
     def moments(self, n_classes: int) -> ClassMoments:
-        """Moments of these samples alone."""
+        """Moments of these samples alone, each with its information as its weight."""
 
     def moments_by(
         self, group: IntArray, n_groups: int, n_classes: int
@@ -270,6 +287,22 @@ class Data(Protocol):
             Intercepts.
         rule : GapRule, optional
             For samples with missing values, which are refused without it.
+        """
+
+    def lengths(self, centre: FloatArray, scale: FloatArray, rows: FloatArray) -> Any:
+        """Squared length of each ``r = (x - centre) / scale``, and its products.
+
+        Between them is the number of values that it has; missing ones count as zero.
+        The array has the shape (n_samples, 2 + n_rows), and is lazy where scores are.
+
+        Parameters
+        ----------
+        centre : ndarray of shape (n_features,)
+            What is subtracted.
+        scale : ndarray of shape (n_features,)
+            What is divided by; infinite for features to leave out.
+        rows : ndarray of shape (n_rows, n_features)
+            What r is multiplied with.
         """
 
     def job_context(self) -> AbstractContextManager[Any]:

@@ -36,8 +36,8 @@ from ebda.typing import FloatArray, IntArray
 
 def rows_that_count(
     codes: IntArray, weight: FloatArray | None, first: int = 0
-) -> tuple[IntArray, IntArray, FloatArray, IntArray]:
-    """Rows of positive weight, their classes, their weights, and their numbers.
+) -> tuple[IntArray, IntArray, FloatArray, FloatArray, IntArray]:
+    """Rows of positive weight: which, their classes, weights, precisions, and numbers.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def rows_that_count(
     """
     w = np.ones(len(codes)) if weight is None else weight
     rows = np.flatnonzero(w > 0)
-    return rows, codes[rows], w[rows], rows + first
+    return rows, codes[rows], w[rows], np.ones(len(rows)), rows + first
 
 
 def choose(
@@ -101,6 +101,8 @@ class ChosenRows(ABC):
         Their classes.
     weight : ndarray of shape (n_samples,)
         Their frequency weights.
+    precision : ndarray of shape (n_samples,)
+        One over the squares of their scales.
     number : ndarray of int of shape (n_samples,)
         Their positions in the stream of all samples.
     has_missing : bool
@@ -110,8 +112,13 @@ class ChosenRows(ABC):
     rows: IntArray
     codes: IntArray
     weight: FloatArray
+    precision: FloatArray
     number: IntArray
     has_missing: bool = field(default=False, kw_only=True)
+
+    @property
+    def information(self) -> FloatArray:
+        return self.weight * self.precision
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -122,8 +129,12 @@ class ChosenRows(ABC):
             rows=self.rows[chosen],
             codes=self.codes[chosen],
             weight=self.weight[chosen],
+            precision=self.precision[chosen],
             number=self.number[chosen],
         )
+
+    def with_precision(self, precision: FloatArray) -> Self:
+        return replace(self, precision=precision)
 
     def moments(self, n_classes: int) -> ClassMoments:
         return self.moments_by(np.zeros(len(self), dtype=np.intp), 1, n_classes)[0]
@@ -199,12 +210,12 @@ class RowSamples(ChosenRows):
             rows = sparse.vstack([sparse.csr_array(part) for part in parts])
         else:
             rows = np.concatenate(parts)
-        codes, weight, number = (
+        codes, weight, precision, number = (
             np.concatenate([getattr(samples, name) for samples in (self, other)])
-            for name in ("codes", "weight", "number")
+            for name in ("codes", "weight", "precision", "number")
         )
         has_missing = self.has_missing or other.has_missing
-        known = np.arange(len(codes)), codes, weight, number, rows
+        known = np.arange(len(codes)), codes, weight, precision, number, rows
         both = type(self)(*known, has_missing=has_missing)
         return both.kept().copy()
 
@@ -248,11 +259,11 @@ class RowSamples(ChosenRows):
         scale : ndarray of shape (n_features,)
             Standard deviations.
         weighted : bool
-            Whether they are multiplied with the square roots of the weights.
+            Whether they are multiplied with the square roots of the information.
         keep_nan : bool
             Whether missing values stay NaN, and do not become zero.
         """
-        root = np.sqrt(self.weight)[:, None]
+        root = np.sqrt(self.information)[:, None]
         for cols, tile in self.tiles():
             standardise(tile, self.codes, means[:, cols], scale[cols])
             if self.has_missing and not keep_nan:
@@ -325,7 +336,7 @@ class RowSamples(ChosenRows):
     ) -> list[ClassMoments]:
         # A class of a group is a class.
         codes, n = group * n_classes + self.codes, n_groups * n_classes
-        weight = None if (self.weight == 1).all() else self.weight
+        weight = None if (self.information == 1).all() else self.information
         if self._in_memory and np.array_equal(self.rows, np.arange(self.X.shape[0])):
             total = class_moments(self.X, codes, n, weight)
         else:

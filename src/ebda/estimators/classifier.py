@@ -13,7 +13,10 @@ from joblib import Parallel, delayed
 from sklearn.utils import check_random_state
 
 from ebda.covariance import COVARIANCES, Summary
+from ebda.covariance.sample_scale import SAMPLE_SCALES, SampleScale
 from ebda.data import Samples
+from ebda.estimators.every_sample import weigh_all
+from ebda.estimators.linear_classifier import of_scores, with_column
 from ebda.estimators.moment_classifier import (
     MomentClassifier,
     Training,
@@ -31,7 +34,9 @@ from ebda.rule.linear_rule import log_odds
 from ebda.rule.marginal import Statistics, moderated_t, most_df, rest_variance
 from ebda.rule.ranking import BETWEEN_CLASSES, BEYOND_FACTORS, Ranking, feature_list
 from ebda.rule.shrinkage import SHRINKAGES
+from ebda.selection.calibration import Calibration, ScaledCalibration
 from ebda.selection.candidates import Recipe, candidates, reported
+from ebda.selection.choice import Chooser
 from ebda.selection.weights import Selection, combine, select, without_folds
 from ebda.storage.fields import COUNT, Array, Scalar
 from ebda.storage.objects import Nested, register
@@ -82,6 +87,15 @@ class EBClassifier(MomentClassifier):
         correlation is found at all, the rule is that of "diagonal" and "mean". With
         fewer than ten samples that could be held out, "auto" means "shrunken", and
         shrinkage="auto" means "mean".
+    sample_scale : {"auto", "common", "own"}
+        "common": all samples are as noisy. "own": each has a scale of its own, as under
+        elliptical distributions with heavy tails, and counts the less the larger it is
+        (:mod:`ebda.covariance.scales`). The rule stays linear; probabilities, and with
+        unequal class probabilities labels, depend on the scale of the new sample.
+        "auto": where the training samples differ clearly, both are compared, and scales
+        are used if held-out labels are then clearly more probable. It needs held-out
+        samples, and all samples: of a stream with more than are kept, with missing
+        values, and with ``calibrate=False``, it means "common".
     priors : None, "empirical", "uniform" or array-like of shape (n_classes,)
         Class probabilities, in the order of `classes_`. None and "empirical" take
         the shares of the training data.
@@ -127,6 +141,8 @@ class EBClassifier(MomentClassifier):
         What was compared and with what weight; ``print(model.selection_)``.
     calibration_ : Calibration
         From decisions to probabilities, as far as held-out samples can tell.
+    sample_scale_ : SampleScale or None
+        Scales of the samples; None where they have a common one.
     n_factors_ : int
         Common factors that were found; 0 without covariance="factor" or "auto".
     common_difference_ : ndarray of shape (n_contrasts, n_factors), or None
@@ -167,6 +183,7 @@ class EBClassifier(MomentClassifier):
     'M23197_at'
     """
 
+    sample_scale_: SampleScale | None
     # The paper cuts at the midpoint of the sample means; `paper` sets this to False.
     _unbiased_midpoint = True
     _optional_results = (
@@ -174,6 +191,7 @@ class EBClassifier(MomentClassifier):
         "expectation_",
         "squared_correlation_",
         "common_difference_",
+        "sample_scale_",
     )
     _allow_missing = True
 
@@ -184,6 +202,7 @@ class EBClassifier(MomentClassifier):
         zero_threshold: float = 0.5,
         variance: str = "moderated",
         covariance: str = "auto",
+        sample_scale: str = "auto",
         priors: Any = None,
         calibrate: bool = True,
         n_jobs: int | None = None,
@@ -195,37 +214,12 @@ class EBClassifier(MomentClassifier):
         self.zero_threshold = zero_threshold
         self.variance = variance
         self.covariance = covariance
+        self.sample_scale = sample_scale
         self.priors = priors
         self.calibrate = calibrate
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
-
-    def fit(
-        self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
-    ) -> Self:
-        """Fit the rule.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Data; float32, integers, CSR and CSC are used as they are. NaN is a missing
-            value. Data that does
-            not fit in memory is read in blocks: ``numpy.memmap``, Zarr, HDF5, AnnData
-            in backed mode, Parquet (:mod:`ebda.data.disk`); or summed where it is: Dask
-            (:mod:`ebda.data.dask`).
-        y : array-like of shape (n_samples,)
-            Labels of any type.
-        sample_weight : array-like of shape (n_samples,), optional
-            Frequency weights: 2 counts as two equal samples.
-        """
-        with self._fitting():
-            training = self._check_training(X, y, sample_weight)
-            moments, samples = self._summarise(training)
-            with training.data.job_context():
-                self._fit_moments(training, moments, samples)
-            self._forget_samples(training)
-        return self
 
     def _fit_moments(
         self, training: Training, moments: ClassMoments, samples: Samples | None
@@ -234,29 +228,28 @@ class EBClassifier(MomentClassifier):
         finished = self._timer()
         contrasts = self._contrasts(training, moments)
         recipe, data = self._recipe(), Summary(moments, contrasts, samples)
-        # Covariance, prior and posterior of each candidate.
-        part = recipe.part_to_compare(data) if self._compares(recipe) else data
-        compared = recipe if part is data else recipe.on_part(part.p / data.p)
-        effects = compared.effects(part)
-        compared = compared.found(effects)
-        finished("covariance, prior and posterior")
-        # The rules are weighted by how probable they make held-out labels.
-        self.selection_, share, midpoint = self._select(compared, effects, part)
-        finished(f"choice of the rule\n{self.selection_}")
-        if part is not data:
-            effects = recipe.only(self.selection_.used()).effects(data)
-        self._keep_effects(effects)
-        self.squared_correlation_ = mean_squared_correlation(part)
-        self.expectation_ = recipe.expectation(effects)
+        chooser = Chooser(recipe, self._compares(recipe), self._select, finished)
+        scaling = SAMPLE_SCALES[self.sample_scale]
+        choice, self.sample_scale_ = chooser.choose(
+            data, scaling, weigh_all(training, data)
+        )
+        self.selection_, self.contrasts_ = choice.selection, choice.data.contrasts
+        self._keep_effects(choice.effects)
+        self.squared_correlation_ = mean_squared_correlation(choice.part)
+        self.expectation_ = recipe.expectation(choice.effects)
         # One linear rule.
-        rule_of = partial(recipe.rule, effects=effects, moments=moments)
-        offset = log_odds(self.class_prior_) - midpoint
-        self._keep_rule(combine(rule_of, self.selection_.candidates, share, offset))
+        rule_of = partial(
+            recipe.rule, effects=choice.effects, moments=choice.data.moments
+        )
+        offset = log_odds(self.class_prior_) - choice.midpoint
+        names = self.selection_.candidates
+        self._keep_rule(combine(rule_of, names, choice.share, offset))
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         SHRINKAGES.find(self.shrinkage, besides=("auto",))
         COVARIANCES.find(self.covariance, besides=("auto",))
+        SAMPLE_SCALES.find(self.sample_scale)
         if not (
             isinstance(self.zero_threshold, Real) and 0 <= self.zero_threshold <= 1
         ):
@@ -288,12 +281,18 @@ class EBClassifier(MomentClassifier):
 
     def _needs_samples(self) -> bool:
         recipe = self._recipe()
-        return self._compares(recipe) or any(
-            COVARIANCES[name].needs_samples for name in recipe.covariances
+        return (
+            self._compares(recipe)
+            or SAMPLE_SCALES[self.sample_scale].is_needed
+            or any(COVARIANCES[name].needs_samples for name in recipe.covariances)
         )
 
     def _select(
-        self, recipe: Recipe, effects: dict[str, Effects], part: Summary
+        self,
+        recipe: Recipe,
+        effects: dict[str, Effects],
+        part: Summary,
+        is_judged: bool,
     ) -> tuple[Selection, FloatArray, FloatArray]:
         """The choice between the candidates, and how their rules are added up."""
         names, state = recipe.names, self.random_state
@@ -309,6 +308,7 @@ class EBClassifier(MomentClassifier):
             VARIANCES[self.variance].min_samples,
             0 if state is None else check_random_state(state).randint(2**31 - 1),
             self._run,
+            is_judged,
         )
 
     def _run(
@@ -335,6 +335,30 @@ class EBClassifier(MomentClassifier):
         self.posterior_ = shown.posterior
         self.z_ = squeeze(shown.z)
         self.common_difference_ = shown.values.common
+
+    def _rule_moments(self) -> ClassMoments:
+        scale = self.sample_scale_
+        return super()._rule_moments() if scale is None else scale.moments
+
+    def _judged(self, X: Any) -> Any:
+        """Scores, and a last column with the precision of each sample."""
+        score, scale = self._scores(X), self.sample_scale_
+        if scale is None:
+            return score
+        found = self._as_data(X).lengths(scale.centre, scale.divisor, scale.rows)
+        precision = of_scores(scale.precision_of, found, None, np.float64)
+        return with_column(score, precision)
+
+    def _calibration(self) -> Calibration | ScaledCalibration:
+        scaled = self.sample_scale_ is not None
+        return ScaledCalibration(self.calibration_) if scaled else self.calibration_
+
+    def without(self, absent: npt.ArrayLike) -> Self:
+        model = super().without(absent)
+        if self.sample_scale_ is not None:
+            gone = np.flatnonzero(np.asarray(absent, dtype=bool))
+            model.sample_scale_ = self.sample_scale_.without(gone)
+        return model
 
     def _fitted_posterior(self) -> Posterior:
         if "posterior_" not in vars(self):
@@ -405,5 +429,6 @@ register(
         posterior_=Nested("posterior", values=("c", "p")),
         common_difference_=Array(("c", "f")),
         squared_correlation_=Scalar((float,), least=0.0, most=1.0),
+        sample_scale_=Nested(("SampleScale",)),
     )
 )

@@ -25,7 +25,7 @@ from ebda.data import Data, GapRule, InMemory, as_data
 from ebda.data.structure import check_structure
 from ebda.estimators import validation
 from ebda.moments import ClassMoments, class_moments
-from ebda.selection.calibration import Calibration
+from ebda.selection.calibration import Calibration, ScaledCalibration
 from ebda.storage.fields import Array, Kind, Labels, Scalar
 from ebda.storage.objects import Schema
 from ebda.typing import FloatArray
@@ -115,11 +115,7 @@ class LinearClassifier(
     def _scores(self, X: Any) -> Any:
         """Scores; a lazy array for a Dask array, else an ndarray."""
         check_is_fitted(self)
-        data = as_data(X)
-        if data is None:
-            data = InMemory(self._validate_samples(X))
-        else:
-            validation.check_header(self, data, reset=False)
+        data = self._as_data(X)
         with validation.naming(self._names()):
             score = data.scores(self.coef_, self.intercept_, self._gap_rule())
         if isinstance(score, np.ndarray):
@@ -130,6 +126,18 @@ class LinearClassifier(
     def _gap_rule(self) -> GapRule | None:
         """How samples with missing values are scored; None where they are refused."""
         return None
+
+    def _judged(self, X: Any) -> Any:
+        """What labels and probabilities are made of, by `_calibration`."""
+        return self._scores(X)
+
+    def _as_data(self, X: Any) -> Data:
+        """New samples, in memory or not, checked."""
+        data = as_data(X)
+        if data is None:
+            return InMemory(self._validate_samples(X))
+        validation.check_header(self, data, reset=False)
+        return data
 
     def _validate_samples(self, X: Any) -> Any:
         validation.check_feature_names(X)
@@ -148,7 +156,8 @@ class LinearClassifier(
 
         They are linear in X. The most probable class is that of `predict_proba`; it
         has the largest score, except where the held-out samples have shown that a
-        small difference of scores means less than the class probabilities.
+        small difference of scores means less than the class probabilities, or where the
+        sample is noisier than others and the scores say less.
 
         Parameters
         ----------
@@ -177,14 +186,14 @@ class LinearClassifier(
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Samples.
         """
-        score = self._scores(X)
+        score = self._judged(X)
         function = partial(
             label_of, classes=self.classes_, calibration=self._calibration()
         )
         labels: npt.NDArray[Any] = of_scores(function, score, None, self.classes_.dtype)
         return labels
 
-    def _calibration(self) -> Calibration:
+    def _calibration(self) -> Calibration | ScaledCalibration:
         """From scores to probabilities; without a calibration, scores are log-odds."""
         return getattr(self, "calibration_", None) or Calibration.none()
 
@@ -196,7 +205,7 @@ class LinearClassifier(
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Samples.
         """
-        score = self._scores(X)
+        score = self._judged(X)
         function, width = self._calibration().log_probabilities, len(self.classes_)
         logarithms: FloatArray = of_scores(function, score, width, np.float64)
         return logarithms
@@ -231,8 +240,19 @@ class LinearClassifier(
         return tags
 
 
+def with_column(score: Any, last: Any) -> Any:
+    """Scores and one more column; a lazy array of lazy arrays."""
+    if isinstance(score, np.ndarray):
+        return np.column_stack([score, last])
+    from ebda.data.dask.arrays import join_columns
+
+    return join_columns(score, last)
+
+
 def label_of(
-    score: FloatArray, classes: npt.NDArray[Any], calibration: Calibration
+    score: FloatArray,
+    classes: npt.NDArray[Any],
+    calibration: Calibration | ScaledCalibration,
 ) -> npt.NDArray[Any]:
     """The class with the largest probability; the first of those that tie.
 

@@ -194,7 +194,7 @@ class MomentClassifier(LinearClassifier):
         check_is_fitted(self)
         gone = np.flatnonzero(np.asarray(absent, dtype=bool))
         middle = (self.contrasts_.positive + self.contrasts_.negative) / 2
-        at_middle = middle @ self.moments_.means[:, gone]
+        at_middle = middle @ self._rule_moments().means[:, gone]
         odds = log_odds(self.class_prior_)
         shift = self.intercept_ - odds
         shift += np.einsum("cj,cj->c", self.coef_[:, gone], at_middle)
@@ -217,6 +217,10 @@ class MomentClassifier(LinearClassifier):
         if model.expectation_ is not None:
             model.expectation_ = model.expectation_.without(gone)
         return model
+
+    def _rule_moments(self) -> ClassMoments:
+        """The moments that the rule was made from."""
+        return self.moments_
 
     @contextmanager
     def _fitting(self) -> Iterator[None]:

@@ -10,6 +10,7 @@ leukaemia data, and this graph by 3e-8.)
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from ebda import __version__
+from ebda.covariance.sample_scale import SampleScale
+from ebda.covariance.scales import moderate
 from ebda.estimators.linear_classifier import LinearClassifier
 from ebda.rule.linear_rule import log_odds
 
@@ -125,6 +128,41 @@ def _shapes(operator: Any) -> None:
     operator.outputs[1].type.shape = [n, len(classes)]
 
 
+def _precision(
+    scale: SampleScale, x: str, node: Callable[..., str], constant: Callable[..., str]
+) -> str:
+    """Nodes for the precision of each sample (`SampleScale.precision_of`)."""
+
+    def double(name: str, values: Any) -> str:
+        # 11 is TensorProto.DOUBLE.
+        return constant(name, 11, np.ascontiguousarray(values, dtype=np.float64))
+
+    axis = constant("features", 7, np.array([1]))  # 7 is TensorProto.INT64
+    means = scale.rows[: len(scale.moments.means)]
+    r = node("Sub", [x, double("centre", scale.centre)])
+    r = node("Div", [r, double("divisor", scale.divisor)])
+    on_means = node("MatMul", [r, double("means", means.T)])
+    squares = node("ReduceSumSquare", [r, axis], keepdims=1)
+    if len(scale.directions):
+        along = node("MatMul", [r, double("directions", scale.directions.T)])
+        left_out = node("ReduceSumSquare", [along, axis], keepdims=1)
+        squares = node("Sub", [squares, left_out])
+        at_means = node("MatMul", [along, double("at_means", scale.at_means.T)])
+        on_means = node("Sub", [on_means, at_means])
+    twice = node("Mul", [on_means, double("two", [2.0])])
+    squares = node("Sub", [squares, twice])
+    squares = node("Add", [squares, double("left_of_means", scale.left_of_means)])
+    nearest = node("ReduceMin", [squares, axis], keepdims=1)
+    mean = node("Div", [nearest, double("expected", [scale.expected])])
+    mean = node("Max", [mean, double("least", [scale.least])])
+    # The moderated square is linear in the square.
+    known = scale.n_effective, scale.degrees_of_freedom, scale.variance
+    at_zero, at_one = moderate(np.array([0.0, 1.0]), *known)
+    own = node("Mul", [mean, double("own", [at_one - at_zero])])
+    s2 = node("Add", [own, double("rest", [at_zero])])
+    return node("Div", [double("unit", [scale.unit]), s2])
+
+
 def _convert(scope: Any, operator: Any, container: Any) -> None:
     """Nodes of the graph: scores, probabilities, the place of the largest."""
     from skl2onnx.common.data_types import guess_proto_type
@@ -151,11 +189,16 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     score = node("Add", [product, constant("intercept", types.DOUBLE, rule.intercept_)])
     # The average over slopes (ebda.selection.calibration) on an axis of its own, and
     # the noise.
-    calibration, k = rule._calibration(), len(rule.classes_)
+    scale, k = getattr(rule, "sample_scale_", None), len(rule.classes_)
+    calibration = rule._calibration()
+    if scale is not None:
+        calibration = calibration.calibration
     prior = np.full(k, 1 / k) if calibration.prior is None else calibration.prior
     held = log_odds(prior)
     two = k == 2
     free = node("Sub", [score, constant("held", types.DOUBLE, held)])
+    if scale is not None:
+        free = node("Mul", [free, _precision(scale, x, node, constant)])
     axis = constant("axis", types.INT64, np.array([2]))
     slope = constant("slope", types.DOUBLE, calibration.slope)
     scaled = node("Mul", [node("Unsqueeze", [free, axis]), slope])

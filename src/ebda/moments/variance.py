@@ -359,10 +359,13 @@ class VarianceEstimator(Entry):
         From the moments to the variance.
     min_samples : int
         Samples that every class must have.
+    is_common : bool
+        Whether the classes have a common variance.
     """
 
     estimate: Callable[[ClassMoments], Variance]
     min_samples: int = 1
+    is_common: bool = True
 
 
 VARIANCES: Registry[VarianceEstimator] = Registry(
@@ -371,5 +374,7 @@ VARIANCES: Registry[VarianceEstimator] = Registry(
         "moderated", "shrunken to what is usual among the features", moderated
     ),
     VarianceEstimator("pooled", "pooled over the classes", pooled),
-    VarianceEstimator("separate", "one for each class", separate, min_samples=2),
+    VarianceEstimator(
+        "separate", "one for each class", separate, min_samples=2, is_common=False
+    ),
 )

@@ -15,6 +15,7 @@ from ebda.paper.studies import TABLES, methods_of, published
 
 # Half a unit of the last printed digit.
 _ROUNDING = 0.5e-4
+_FEWEST_REPETITIONS = 10
 # Columns of results.csv: properties of a cell, and how they are printed.
 FIELDS = {
     "table": "",
@@ -66,9 +67,10 @@ class Cell:
         """Distance from the published cell, in standard errors of the difference.
 
         Both means are random, the published one over its own repetitions. A difference
-        within the rounding of the printed cell counts as zero.
+        within the rounding of the printed cell counts as zero. None for fewer than ten
+        repetitions, from which the variance is not known well enough.
         """
-        if self.paper is None or self.repetitions < 2:
+        if self.paper is None or self.repetitions < _FEWEST_REPETITIONS:
             return None
         values = self.errors_authors or self.errors
         mean, variance = float(np.mean(values)), float(np.var(values, ddof=1))
@@ -125,7 +127,8 @@ def to_markdown(cells: Sequence[Cell]) -> str:
         "A cell reads *published / ours (exact)*. In Tables 1-5 *ours* is by the "
         "formula of the authors' scripts, which the published numbers come from, and "
         "*exact* by equation 5. A cell in **bold** differs from the published one by "
-        "more than three standard errors of the difference.\n",
+        "more than three standard errors of the difference, where there are at least "
+        f"{_FEWEST_REPETITIONS} repetitions.\n",
     ]
     for name in TABLES:
         of_table = [cell for cell in cells if cell.table == name]

@@ -37,6 +37,7 @@ def method(case: Case) -> list[str]:
         "differ, and by how much, was estimated from all features together (empirical "
         "Bayes), and each difference was shrunk accordingly. No tuning was needed.",
         _factors(case),
+        _scales(case),
         _choice(case),
         f"{_some(weighted, case.n_features)} a weight in the rule. "
         f"{_found(case)} Weights are for prediction and q-values for findings: many "
@@ -88,6 +89,11 @@ def _factors(case: Case) -> str:
         f"feature without {them}, so a large difference of the means may have a small "
         "z."
     )
+
+
+def _scales(case: Case) -> str:
+    scale = case.model.sample_scale_
+    return "" if scale is None else str(scale)
 
 
 def _choice(case: Case) -> str:

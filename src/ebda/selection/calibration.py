@@ -20,6 +20,10 @@ where c, between 0 and 1, is the part of the shift by the class probabilities th
 held-out samples confirm. It belongs to the scores, ``a (s - m)``: a score that says
 nothing, a = 0, leaves the class probabilities.
 
+Where samples have scales of their own, a score says the less the noisier its sample is:
+``s - m`` is divided by the square of the scale
+(:mod:`ebda.covariance.sample_scale`).
+
 With few held-out samples all three are uncertain. Probabilities are averaged over the
 posterior of slope and noise. In advance every order of magnitude of the slope is as
 probable, between one that tells next to nothing and one that tells the classes apart
@@ -84,11 +88,20 @@ class Calibration:
         """For decisions that are log-odds."""
         return cls(np.ones(1), np.ones(1))
 
-    def log_probabilities(self, decision: FloatArray) -> FloatArray:
+    def log_probabilities(
+        self, decision: FloatArray, precision: FloatArray | None = None
+    ) -> FloatArray:
         """Log class probabilities for decisions of shape (n, 1) or (n, n_classes).
 
         Finite for every finite decision: the noise keeps them above zero, and
         without it nothing is exponentiated before the logarithm.
+
+        Parameters
+        ----------
+        decision : ndarray of shape (n, 1) or (n, n_classes)
+            Decisions.
+        precision : ndarray of shape (n,), optional
+            One over the squares of the scales of the samples; 1 if None.
 
         >>> log_p = Calibration.none().log_probabilities(np.array([[0.0], [1000.0]]))
         >>> log_p[:, 0].round(3).tolist()
@@ -98,6 +111,8 @@ class Calibration:
         prior = np.full(k, 1 / k) if self.prior is None else self.prior
         held = log_odds(prior)
         score = decision - held
+        if precision is not None:
+            score *= precision[:, None]
         if self.noise == 0 and len(self.slope) == 1:
             return _log_softmax(self.slope[0] * score + held)
         p = np.tile(self.noise * prior, (len(decision), 1))
@@ -138,8 +153,29 @@ def _log_softmax(decision: FloatArray) -> FloatArray:
     return result
 
 
+@dataclass(frozen=True, eq=False)
+class ScaledCalibration:
+    """Probabilities where the precision of each sample comes after its decisions.
+
+    Parameters
+    ----------
+    calibration : Calibration
+        That of the decisions.
+    """
+
+    calibration: Calibration
+
+    def log_probabilities(self, columns: FloatArray) -> FloatArray:
+        """Log class probabilities, from decisions and a last column of precisions."""
+        return self.calibration.log_probabilities(columns[:, :-1], columns[:, -1])
+
+
 def calibrate(
-    scores: FloatArray, codes: IntArray, weight: FloatArray, log_prior: FloatArray
+    scores: FloatArray,
+    codes: IntArray,
+    weight: FloatArray,
+    log_prior: FloatArray,
+    precision: FloatArray | None = None,
 ) -> tuple[float, FloatArray, Calibration]:
     """What makes log-odds of scores, and how sure that is.
 
@@ -153,6 +189,8 @@ def calibrate(
         Frequency weights.
     log_prior : ndarray of shape (n_classes,)
         Log class probabilities.
+    precision : ndarray of shape (n,), optional
+        What scores were multiplied with, and the midpoint is to be.
 
     Returns
     -------
@@ -184,7 +222,9 @@ def calibrate(
     # Even classes do not shift anything.
     parts = _PARTS if np.ptp(log_prior) > 0 else _PARTS[-1:]
     known = full, codes, weight, log_prior
-    joint = np.stack([_log_likelihood(*known, 1 - _moved(part)) for part in parts])
+    w = np.ones(1) if precision is None else precision
+    shifts = [1 - _moved(part)[:, None] * w for part in parts]
+    joint = np.stack([_log_likelihood(*known, shift) for shift in shifts])
     posterior = softmax(joint)
     density = posterior.sum(axis=(0, 2))
     middle = np.exp(density @ np.log(_SLOPES))
@@ -207,6 +247,7 @@ def log_evidence(
     weight: FloatArray,
     log_prior: FloatArray,
     fold: IntArray,
+    precision: FloatArray | None = None,
 ) -> FloatArray:
     """Log-probability of the labels given the scores, whatever slope and noise are.
 
@@ -215,7 +256,7 @@ def log_evidence(
 
     Parameters
     ----------
-    scores, codes, weight, log_prior
+    scores, codes, weight, log_prior, precision
         As in `calibrate`.
     fold : ndarray of int of shape (n,)
         Folds, from 0 on.
@@ -235,7 +276,7 @@ def log_evidence(
     >>> bool(good[0] > 40 * np.log(0.5) > bad[0])
     True
     """
-    centred, unit = _centred(_for_each_class(scores), weight)
+    centred, unit = _centred(_for_each_class(scores), weight, precision)
     without = np.arange(fold.max() + 1) != fold[:, None]
     columns = weight[:, None] * np.hstack([np.ones((len(fold), 1)), without])
     if not unit > 0:
@@ -254,9 +295,17 @@ def _for_each_class(scores: FloatArray) -> FloatArray:
     return np.hstack([np.zeros_like(scores), scores])
 
 
-def _centred(scores: FloatArray, weight: FloatArray) -> tuple[FloatArray, float]:
-    """Scores less their mean, and the root of the mean square length of a row."""
-    centred: FloatArray = scores - np.average(scores, axis=0, weights=weight)
+def _centred(
+    scores: FloatArray, weight: FloatArray, precision: FloatArray | None = None
+) -> tuple[FloatArray, float]:
+    """Scores less their mean, and the root of the mean square length of a row.
+
+    Scores that were multiplied with the precision are zero where there is none.
+    """
+    middle = np.average(scores, axis=0, weights=weight)
+    if precision is not None:
+        middle = np.outer(precision, middle / np.average(precision, weights=weight))
+    centred: FloatArray = scores - middle
     return centred, float(np.sqrt(np.average((centred**2).sum(axis=1), weights=weight)))
 
 
@@ -276,7 +325,8 @@ def _log_likelihood(
     """Of slope and noise, on the grid of both.
 
     `weight` may have several columns; then so has the result, in the last axis.
-    `shift` is what each slope leaves of the shift by the class probabilities.
+    `shift` is what each slope leaves of the shift by the class probabilities, for each
+    sample or all of them.
     """
     n, k = scores.shape
     row, share = np.arange(n), np.exp(log_prior)[codes]
@@ -285,7 +335,7 @@ def _log_likelihood(
     for start in range(0, len(_SLOPES), at_once):
         some = slice(start, start + at_once)
         logits = _SLOPES[some, None, None] * scores
-        logits += log_prior if shift is None else shift[some, None, None] * log_prior
+        logits += log_prior if shift is None else shift[some, :, None] * log_prior
         own = softmax(logits, axis=2)[:, row, codes]
         likelihoods = [np.log(own + e * (share - own)) @ weight for e in _NOISE]
         parts.append(np.stack(likelihoods, axis=1))

@@ -118,7 +118,8 @@ class Recipe:
             return data
         chosen = self._some(moments, most)
         some = moments.features(chosen)
-        return Summary(some, self.contrasts(some), samples.features(chosen))
+        known = self.contrasts(some), samples.features(chosen), data.given_key
+        return Summary(some, *known)
 
     def _some(self, moments: ClassMoments, size: int) -> IntArray:
         """Some of the features; neighbours where nothing else is compared."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -33,12 +33,16 @@ class HeldOut:
         Frequency weights.
     fold : ndarray of shape (n_held_out,)
         The fold of each sample, from 0 on.
+    precision : ndarray of shape (n_held_out,), optional
+        One over the squares of their scales, which scores are multiplied with; 1 if
+        None.
     """
 
     scores: FloatArray
     codes: IntArray
     weight: FloatArray
     fold: IntArray
+    precision: FloatArray | None = None
 
 
 def assign_folds(
@@ -139,7 +143,11 @@ def held_out_scores(
     place = np.concatenate([np.flatnonzero(folds == f) for f in numbers])
     _, fold = np.unique(folds[place], return_inverse=True)
     scores = np.concatenate(parts, axis=1)
-    return HeldOut(scores, samples.codes[place], samples.weight[place], fold)
+    held_out = HeldOut(scores, samples.codes[place], samples.weight[place], fold)
+    precision = samples.precision[place]
+    if (precision == 1).all():
+        return held_out
+    return replace(held_out, scores=scores * precision[:, None], precision=precision)
 
 
 def _score_folds(

@@ -288,8 +288,11 @@ class FoldStack:
 
     @cached_property
     def counts(self) -> FloatArray:
-        """Training samples of each class, of shape (n_folds, n_classes)."""
-        codes, weight = self.samples.codes, self.samples.weight
+        """Training samples of each class, of shape (n_folds, n_classes).
+
+        Each counts as its information.
+        """
+        codes, weight = self.samples.codes, self.samples.information
         return np.array(
             [np.bincount(codes[t], weight[t], self.n_classes) for t in self.train]
         )
@@ -297,7 +300,7 @@ class FoldStack:
     @cached_property
     def combine(self) -> FloatArray:
         """What the class means of a fold are of the residuals: (n_folds, k, n)."""
-        codes, weight = self.samples.codes, self.samples.weight
+        codes, weight = self.samples.codes, self.samples.information
         out = np.zeros((len(self.train), self.n_classes, len(codes)))
         for part, t, counts in zip(out, self.train, self.counts, strict=True):
             part[codes[t], t] = np.sqrt(weight[t]) / counts[codes[t]]
@@ -366,7 +369,6 @@ class FoldStack:
             ),
             strict=True,
         )
-        codes, weight = self.samples.codes, self.samples.weight
         return [
             FoldSummary(
                 self.samples,
@@ -379,7 +381,7 @@ class FoldStack:
                     negative=negative,
                     noise=None,
                 ),
-                RowResiduals(self.data.rows, self.data.gram, codes, weight, used),
+                RowResiduals(self.data.rows, self.data.gram, self.samples, used),
                 self.data,
             )
             for used, z, factor, positive, negative in parts
@@ -439,7 +441,7 @@ class FoldStack:
         on_rows = np.split(weights @ self.data.rows.T, n)
         on_means = np.split(weights @ self.means.T, n)
         sides = self.contrasts.positive + self.contrasts.negative
-        root = np.sqrt(self.samples.weight)
+        root = np.sqrt(self.samples.information)
         parts = []
         for rows, means, middle, add, combine, held in zip(
             on_rows,

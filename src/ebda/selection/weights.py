@@ -94,6 +94,9 @@ class Selection:
     combined, combined_error : float
         Held-out separation of the combined rule and its standard error; NaN without
         folds.
+    evidence : float, optional
+        Log-probability of the held-out labels given the scores of the combined rule;
+        None unless it was asked for.
     """
 
     candidates: list[Name]
@@ -108,6 +111,7 @@ class Selection:
     codes: IntArray | None = None
     combined: float = np.nan
     combined_error: float = np.nan
+    evidence: float | None = None
 
     @classmethod
     def without_folds(
@@ -179,8 +183,11 @@ register(
             "codes": Array(("h",), (), np.int64, below="k"),
             "combined": Scalar((float,), finite=False),
             "combined_error": Scalar((float,), finite=False),
+            "evidence": Scalar((float,)),
         },
-        optional=frozenset({"scores", "codes", "combined", "combined_error"}),
+        optional=frozenset(
+            {"scores", "codes", "combined", "combined_error", "evidence"}
+        ),
         build=_from_fields,
     )
 )
@@ -261,7 +268,8 @@ def crossed_weights(
     weight : ndarray of shape (n_candidates,)
     crossed : ndarray of shape (n_candidates, n_held_out)
     """
-    known = held_out.codes, held_out.weight, log_prior, held_out.fold
+    samples = held_out.codes, held_out.weight
+    known = *samples, log_prior, held_out.fold, held_out.precision
     evidence = np.array([log_evidence(scores, *known) for scores in held_out.scores])
     all_samples, *without = (weights(column, head_start) for column in evidence.T)
     return all_samples, np.array(without).T[:, held_out.fold]
@@ -276,6 +284,7 @@ def select(
     least: int,
     seed: int,
     run: Callable[..., list[FloatArray]],
+    is_judged: bool = False,
 ) -> tuple[Selection, FloatArray, FloatArray]:
     """Compare the candidates, and calibrate the rule that they add up to.
 
@@ -300,11 +309,13 @@ def select(
         Deals out the folds.
     run : callable
         Calls a function for each of a list of arguments.
+    is_judged : bool
+        Whether to compute the evidence of the combined rule.
     """
     samples, names = data.samples, recipe.names
     assert samples is not None
     n_classes = len(data.moments.counts)
-    key = samples.fingerprint(data.moments.means, data.scale)
+    key = data.key
     folds = assign_folds(key, samples.codes, least, seed)
     held = folds >= 0
     if (
@@ -322,9 +333,13 @@ def select(
     weight, crossed = crossed_weights(held_out, head_start, log_prior)
     sd = np.where(sd > 0, sd, 1.0)
     combined = np.einsum("mn,mnc->nc", crossed / sd[:, None], held_out.scores)
-    slope, midpoint, calibration = calibrate(
-        combined, held_out.codes, held_out.weight, log_prior
-    )
+    known = combined, held_out.codes, held_out.weight, log_prior
+    slope, midpoint, calibration = calibrate(*known, held_out.precision)
+    evidence = None
+    if is_judged:
+        parts = log_evidence(*known, held_out.fold, held_out.precision)
+        evidence = float(parts[0])
+    at = np.ones(1) if held_out.precision is None else held_out.precision
     own, _, own_influence = separation(replace(held_out, scores=combined[None]))
     own_error = float(np.sqrt((own_influence**2).sum()))
     selection = Selection(
@@ -336,10 +351,11 @@ def select(
         COMPARED if len(names) > 1 else CALIBRATED,
         slope,
         replace(calibration, prior=class_prior),
-        slope * combined - midpoint,
+        slope * combined - at[:, None] * midpoint,
         held_out.codes,
         float(own[0]),
         own_error,
+        evidence,
     )
     return selection, slope * weight / (sd * score_sd), midpoint
 

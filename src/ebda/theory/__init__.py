@@ -2,6 +2,8 @@
 
 - `error_rate`, `error_rates`, `optimal_error`, `c_p`: exact values for given means and
   covariance (equation 5).
+- `elliptical_error_rate`: the same for elliptical distributions, such as the
+  multivariate t, by the distribution of the scale of a sample.
 - `optimal_worst_case`, `worst_case_error`, `theorem1_bound`: worst cases over the
   paper's parameter space (equation 6 and Theorem 1).
 - `theorem2`, `growth`: how far a rule may be from the optimal one (Theorem 2), and the
@@ -27,6 +29,12 @@ from ebda.theory.covariances import (
     LowRank,
     as_covariance,
 )
+from ebda.theory.elliptical import (
+    MixedScale,
+    Scale,
+    StudentScale,
+    elliptical_error_rate,
+)
 from ebda.theory.known_prior import expected_error
 from ebda.theory.optimality import Growth, Optimality, growth, theorem2
 from ebda.theory.rates import c_p, error_rate, error_rates, optimal_error
@@ -46,10 +54,14 @@ __all__ = [
     "Diagonal",
     "Growth",
     "LowRank",
+    "MixedScale",
     "Optimality",
+    "Scale",
+    "StudentScale",
     "as_covariance",
     "c_p",
     "check_conditions",
+    "elliptical_error_rate",
     "error_rate",
     "error_rates",
     "expected_error",

@@ -20,6 +20,7 @@ from ebda.data.dask.samples import ClusterSamples, NotKeptError
 from ebda.data.finite import check_block
 from ebda.data.matrix import Matrix, in_two_dimensions
 from ebda.data.protocols import GapRule, Labels, Samples
+from ebda.kernels.lengths import lengths
 from ebda.kernels.scores import gap_sums, incomplete, scores
 from ebda.moments.classwise import ClassMoments, merge_all
 from ebda.typing import FloatArray, IntArray
@@ -156,6 +157,24 @@ class DaskData(Matrix):
         )
         return parts.sum(axis=1)
 
+    def lengths(self, centre: FloatArray, scale: FloatArray, rows: FloatArray) -> Any:
+        """Squared lengths and products, as a lazy Dask array with the chunks of X."""
+        chunks = self.X.chunks[1]
+        vectors = da.from_array(np.vstack([centre, scale]).T, chunks=(chunks, (2,)))
+        by_chunk = da.from_array(rows.T, chunks=(chunks, (len(rows),)))
+        parts = da.blockwise(
+            _block_lengths,
+            "ijk",
+            *(self.X, "ij", vectors, "jm", by_chunk, "jn"),
+            dtype=np.float64,
+            new_axes={"k": 2 + len(rows)},
+            adjust_chunks={"j": 1},
+            align_arrays=False,
+            concatenate=True,
+            meta=np.empty((0, 0, 0)),
+        )
+        return parts.sum(axis=1)
+
 
 def map_rows(function: Any, score: Any, width: int | None, dtype: Any) -> Any:
     """Apply a function to the rows of a lazy array of scores.
@@ -176,6 +195,12 @@ def map_rows(function: Any, score: Any, width: int | None, dtype: Any) -> Any:
         where = {"chunks": (score.chunks[0], (width,))}
     shape = (0,) if width is None else (0, 0)
     return da.map_blocks(function, score, meta=np.empty(shape, dtype), **where)
+
+
+def join_columns(score: Any, last: Any) -> Any:
+    """A lazy array and a lazy vector, whose entries become its last column."""
+    both = da.concatenate([score, last[:, None]], axis=1)
+    return both.rechunk({1: both.shape[1]})
 
 
 def _block_moments(block: Any, labels: Labels, left: int) -> ClassMoments:
@@ -213,3 +238,8 @@ def _completed(
     out = plain.copy()
     out[rows] = finish(sums[rows])
     return out
+
+
+def _block_lengths(block: Any, vectors: FloatArray, rows: FloatArray) -> FloatArray:
+    centre, scale = vectors.T
+    return lengths(as_values(block), centre, scale, rows.T)[:, None, :]

@@ -125,7 +125,10 @@ class ClusterSamples(ChosenRows):
         for i, part in used:
             view = (
                 self.rows[part] - self.grid.row_edges[i],
-                *(v[part] for v in (self.codes, self.weight, self.number)),
+                *(
+                    v[part]
+                    for v in (self.codes, self.weight, self.precision, self.number)
+                ),
             )
             more_rows = [] if by_row is None else [by_row[part]]
             own = delayed((view, more_rows, self.has_missing))
@@ -209,7 +212,9 @@ def _call_on_block(
     block: Any,
     method: str,
     by_column: list[Any],
-    own: tuple[tuple[IntArray, IntArray, FloatArray, IntArray], list[Any], bool],
+    own: tuple[
+        tuple[IntArray, IntArray, FloatArray, FloatArray, IntArray], list[Any], bool
+    ],
     rest: list[Any],
 ) -> Any:
     """On a worker: a method of the samples in a block."""

@@ -17,6 +17,7 @@ from ebda.data.finite import check_block
 from ebda.data.protocols import GapRule, Labels, Samples
 from ebda.data.samples import RowSamples
 from ebda.kernels.hashing import column_keys, hash_rows
+from ebda.kernels.lengths import lengths
 from ebda.kernels.scores import gap_sums, incomplete, scores
 from ebda.moments.classwise import ClassMoments
 from ebda.typing import FloatArray, IntArray
@@ -151,6 +152,15 @@ class BlockedData:
             some = X[rows[a:b] - block.rows.start]
             cols = block.cols
             out[a:b] += gap_sums(some, values[:, cols], gaps[:, cols])
+        return out
+
+    def lengths(
+        self, centre: FloatArray, scale: FloatArray, rows: FloatArray
+    ) -> FloatArray:
+        out = np.zeros((self.shape[0], 2 + len(rows)))
+        for block, values in prefetched(self.source, self.source.plan()):
+            cols = block.cols
+            out[block.rows] += lengths(values, centre[cols], scale[cols], rows[:, cols])
         return out
 
     def job_context(self) -> AbstractContextManager[Any]:

@@ -1,0 +1,92 @@
+"""The data with a scale for each sample, and whether it is worth to try."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ebda.covariance import Summary
+from ebda.covariance.sample_scale import SampleScale
+from ebda.covariance.scales import may_differ, measure
+from ebda.moments import VARIANCES, ClassMoments
+from ebda.selection.candidates import Recipe
+from ebda.typing import FloatArray
+
+# From how scales are measured to the weighted moments of all samples, and the precision
+# of those that are looked at again.
+WeighAll = Callable[[SampleScale], tuple[ClassMoments, FloatArray]]
+# Rounds of scales, and the means and variances that they are measured with.
+_ROUNDS = 3
+
+
+def seem_to_differ(recipe: Recipe, data: Summary) -> bool:
+    """Whether scales differ by more than chance, and weights promise enough.
+
+    Most often the lengths of the residuals alone say no.
+
+    Parameters
+    ----------
+    recipe : Recipe
+        How variances are estimated.
+    data : Summary
+        The data, or those of its features that rules are compared on.
+    """
+    return may_differ(data) and measure(data, _by_class(recipe)).is_worthwhile
+
+
+def all_are_kept(data: Summary) -> bool:
+    """Whether the samples that are looked at again are all that there are."""
+    assert data.samples is not None
+    return bool(np.isclose(data.samples.weight.sum(), data.total))
+
+
+def with_own_scales(
+    recipe: Recipe, data: Summary, weigh_all: WeighAll | None
+) -> tuple[Summary, SampleScale]:
+    """The same data with a scale for each sample.
+
+    Parameters
+    ----------
+    recipe : Recipe
+        How variances are estimated.
+    data : Summary
+        The data.
+    weigh_all : callable or None
+        Looks at all samples, where those that are looked at again are not all; None
+        where that cannot be done.
+    """
+    samples, n_classes = data.samples, len(data.moments.counts)
+    assert samples is not None
+    if data.moments.observed is not None:
+        raise ValueError(
+            "scales of the samples cannot be measured with missing values: impute "
+            'them, or use sample_scale="common"'
+        )
+    if weigh_all is None and not all_are_kept(data):
+        raise ValueError(
+            f"scales of the samples need all of them, and {len(samples)} of this "
+            'stream are kept: give all to one fit, or use sample_scale="common"'
+        )
+    part = recipe.part_to_compare(data)
+    for _ in range(_ROUNDS):
+        scales = measure(part, _by_class(recipe))
+        assert part.samples is not None
+        some = part.samples.with_precision(scales.precision)
+        moments = some.moments(n_classes)
+        part = Summary(moments, recipe.contrasts(moments), some)
+    samples = samples.with_precision(scales.precision)
+    moments = part.moments
+    if moments.means.shape != data.moments.means.shape:
+        moments = samples.moments(n_classes)
+    weighted = Summary(moments, recipe.contrasts(moments), samples)
+    known = SampleScale.of(scales, weighted)
+    if weigh_all is None or all_are_kept(data):
+        return weighted, known
+    moments, precision = weigh_all(known)
+    samples = samples.with_precision(precision)
+    return Summary(moments, recipe.contrasts(moments), samples), known
+
+
+def _by_class(recipe: Recipe) -> bool:
+    return not VARIANCES[recipe.variance].is_common
