@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
+from scipy.stats import false_discovery_control
 
 from ebda import EBClassifier
 from ebda.cli.features import feature_words, listed_features
@@ -446,3 +447,20 @@ def test_false_discoveries_beside_common_factors() -> None:
             found.append(listed.selected(0.05).sum())
     assert np.mean(found) > 5
     assert np.mean(shares) <= 0.07
+
+
+def test_a_list_that_is_much_shorter_than_by_theory_says_so() -> None:
+    """Half of Golub's patients: Benjamini and Hochberg list hundreds of genes, and
+    genes are so correlated that the bulk of the values may be that wide by chance."""
+    golub = load_golub()
+    train = golub.split == "train"
+    X = np.sign(golub.data) * np.log1p(np.abs(golub.data))
+    model = EBClassifier(covariance="factor", shrinkage="mean", calibrate=False)
+    found = model.fit(X[train], golub.target[train]).ranking_.marginal
+    by_theory = false_discovery_control(found.p_value[~found.constant]) <= 0.05
+    assert by_theory.sum() > 2 * found.selected().sum() + 20
+    assert f"it would be {by_theory.sum()}" in found.doubt()
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 2
+    noise = rng.normal(size=(60, 1000)) + 3.0 * y[:, None] * (np.arange(1000) < 100)
+    assert model.fit(noise, y).ranking_.marginal.doubt() == ""

@@ -90,11 +90,14 @@ def _table(
     model: EBClassifier, ranking: Ranking, found: FeatureList, top: int, log: bool
 ) -> str:
     n, p = int(found.selected(LEVEL).sum()), model.n_features_in_
+    doubt = found.doubt(LEVEL)
     if not n:
-        return f"No feature does, at a false discovery rate of {LEVEL:.0%}."
+        none = f"No feature does, at a false discovery rate of {LEVEL:.0%}."
+        return f"{none} {doubt}".strip()
     rows = listed_features(model, ranking, found, top, log)
     verb = "does" if n == 1 else "do"
-    said = f"{n} of {p} {verb}, at a false discovery rate of {LEVEL:.0%}."
+    said = f"{n} of {p} {verb}, at a false discovery rate of {LEVEL:.0%}. {doubt}"
+    said = said.strip()
     if not rows:
         return said
     names = [escaped(row["feature"]) for row in rows]

@@ -62,7 +62,8 @@ def _found(case: Case) -> str:
             f"classes with q ≤ {LEVEL:g}, each taken by itself: at most about "
             f"{percent(LEVEL)} of them are expected not to differ."
         )
-    return " ".join([first, _beyond(case)]).strip()
+    doubt = case.ranking.marginal.doubt(LEVEL)
+    return " ".join(filter(None, [first, doubt, _beyond(case)]))
 
 
 def _beyond(case: Case) -> str:

@@ -21,6 +21,8 @@ BEYOND_FACTORS = (
 )
 # Beyond this a logarithm is that of the smallest number there is.
 _LOWEST = -745.0
+# A list of theory that is longer by no more than this needs no words.
+_FEW = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,6 +124,24 @@ class FeatureList:
             As in `selected`.
         """
         return np.atleast_2d(self.q_value <= level)
+
+    def doubt(self, level: float = 0.05) -> str:
+        """Why the list is much shorter than by the p-values of theory; mostly empty.
+
+        Parameters
+        ----------
+        level : float
+            As in `selected`.
+        """
+        log_p = np.log(self.p_over_classes[~self.constant])
+        by_theory = int(np.count_nonzero(q_values(log_p, 1.0) <= level))
+        if by_theory <= 2 * max(int(self.selected(level).sum()), _FEW):
+            return ""
+        return (
+            f"By the p-values of theory it would be {by_theory}. But features that are "
+            "correlated can all be spread more widely by chance, and classes can have "
+            "different variances: the list allows for both."
+        )
 
     def columns(self, contrast: int | None = None) -> dict[str, FloatArray]:
         """Statistic, p-value, q-value and local rate as columns of a table."""
