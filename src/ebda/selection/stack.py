@@ -24,7 +24,7 @@ import numpy as np
 from ebda.cached import cached_property
 from ebda.covariance import Covariance, Decorrelated, Summary
 from ebda.covariance.factor import factors_of
-from ebda.covariance.summary import Residuals, RowResiduals
+from ebda.covariance.residuals import Residuals, RowResiduals
 from ebda.data import Samples
 from ebda.kernels.threads import no_fork
 from ebda.moments import ClassMoments, Contrasts
