@@ -38,7 +38,9 @@ from ebda.rule.shrinkage import SHRINKAGES
 from ebda.selection.calibration import Calibration, ScaledCalibration
 from ebda.selection.candidates import Recipe, candidates, reported
 from ebda.selection.choice import Chooser
-from ebda.selection.weights import Selection, combine, select, without_folds
+from ebda.selection.combined import combine
+from ebda.selection.selection import Selection
+from ebda.selection.weights import select, without_folds
 from ebda.storage.fields import COUNT, Array, Scalar
 from ebda.storage.objects import Nested, register
 from ebda.typing import FloatArray, IntArray
