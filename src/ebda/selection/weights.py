@@ -133,10 +133,10 @@ def select(
         Deals out the folds.
     run : callable
         Calls a function for each of a list of arguments.
-    groups : ndarray of int of shape (n_samples,), optional
-        Group of each sample; samples of a group are held out together.
     is_judged : bool
         Whether to compute the evidence of the combined rule.
+    groups : ndarray of int of shape (n_samples,), optional
+        Group of each sample; samples of a group are held out together.
     """
     names = recipe.names
     folds = folds_of(data, least, seed, groups)
