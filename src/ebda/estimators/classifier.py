@@ -15,8 +15,9 @@ from ebda.covariance.sample_scale import SAMPLE_SCALES
 from ebda.data import Samples
 from ebda.estimators.arrangement import arranged
 from ebda.estimators.every_sample import weigh_all
-from ebda.estimators.moment_classifier import Training, moment_schema
+from ebda.estimators.moment_classifier import moment_schema
 from ebda.estimators.posterior import PosteriorClassifier
+from ebda.estimators.training import Training
 from ebda.kernels.threads import run_on_threads
 from ebda.moments import VARIANCES, ClassMoments
 from ebda.priors import PriorEstimator, make_prior

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from ebda.covariance.sample_scale import SAMPLE_SCALES, SampleScale, Scaling
 from ebda.estimators.adjusting import AdjustingClassifier
 from ebda.estimators.linear_classifier import of_scores, with_column
-from ebda.estimators.moment_classifier import Training
+from ebda.estimators.training import Training
 from ebda.moments import ClassMoments
 from ebda.selection.calibration import Calibration, ScaledCalibration
 

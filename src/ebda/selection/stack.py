@@ -7,8 +7,8 @@ memory, their Gram matrix and a few products with R give all that the folds need
 X is not looked at again. A fold's Gram matrix is a part of the one of all samples, up
 to the class means.
 
-Variances are those of all samples. The class means, the covariance and the
-prior are those of the training samples: a prior of all samples would remember them, and
+Variances are those of all samples. The class means, the covariance and the prior are
+those of the training samples: a prior of all samples would remember them, and
 thresholds that are made of it separate held-out samples where there is no signal.
 """
 
