@@ -51,7 +51,7 @@ def mean_overlap(
         Features that count.
 
     >>> there = np.array([[True, True], [True, True], [False, False], [False, False]])
-    >>> mean_overlap(there, np.ones(4), np.ones(2, bool))
+    >>> round(mean_overlap(there, np.ones(4), np.ones(2, bool)), 12)
     1.0
     """
     there = present.astype(np.float64)
