@@ -37,7 +37,7 @@ from ebda.rule.linear_rule import log_odds
 from ebda.selection.calibration import calibrate, log_evidence
 from ebda.selection.candidates import Name, Recipe, candidates
 from ebda.selection.folds import HeldOut, assign_folds, held_out_scores
-from ebda.selection.weights import separation
+from ebda.selection.separation import separation
 from simulations import SEED
 
 Array = NDArray[np.float64]

@@ -17,7 +17,8 @@ from ebda.covariance.factor import (
     largest_by_chance,
     spike_strength,
 )
-from ebda.covariance.summary import SampleResiduals, spectrum_of
+from ebda.covariance.residuals import SampleResiduals
+from ebda.covariance.spectrum import spectrum_of
 from ebda.data import RowSamples
 from ebda.datasets import make_factor_classes, make_two_class
 from ebda.moments.classwise import class_moments

@@ -19,7 +19,8 @@ from ebda import EBClassifier
 from ebda.cli.features import feature_words, listed_features
 from ebda.datasets import load_golub, load_khan, make_factor_classes, make_two_class
 from ebda.moments import class_moments
-from ebda.rule.marginal import Statistics, moderated_t, rest_variance
+from ebda.rule.conditional import rest_variance
+from ebda.rule.marginal import Statistics, moderated_t
 from ebda.rule.ranking import FeatureList, feature_list, tail_average
 
 LIMMA = json.loads(

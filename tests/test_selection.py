@@ -24,16 +24,16 @@ from ebda.priors import DirichletProcess, DiscretePrior, FixedPrior
 from ebda.rule.linear_rule import LinearRule
 from ebda.selection.calibration import calibrate, log_evidence
 from ebda.selection.candidates import Recipe, candidates, line
+from ebda.selection.combined import combine
 from ebda.selection.folds import N_FOLDS, HeldOut, assign_folds, held_out_scores
+from ebda.selection.selection import Selection
+from ebda.selection.separation import separation
 from ebda.selection.weights import (
     CALIBRATED,
     COMPARED,
     TOO_FEW,
-    Selection,
-    combine,
     crossed_weights,
     select,
-    separation,
     weights,
 )
 from ebda.sizes import override

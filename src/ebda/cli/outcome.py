@@ -15,7 +15,7 @@ from ebda.estimators.classifier import EBClassifier
 from ebda.evaluation import Evaluation
 from ebda.inputs import Table
 from ebda.listing import counted, escaped, quoted
-from ebda.selection.weights import Selection
+from ebda.selection.selection import Selection
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,8 +8,9 @@ from ebda.covariance.base import Covariance, CovarianceEstimator, Decorrelated
 from ebda.covariance.diagonal import DIAGONAL, Diagonal
 from ebda.covariance.factor import FACTOR
 from ebda.covariance.neighbours import NEIGHBOURS
+from ebda.covariance.residuals import Residuals
 from ebda.covariance.shrunken import SHRUNKEN
-from ebda.covariance.summary import Residuals, Summary
+from ebda.covariance.summary import Summary
 from ebda.registry import Registry
 
 COVARIANCES: Registry[CovarianceEstimator] = Registry(

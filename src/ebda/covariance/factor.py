@@ -42,7 +42,9 @@ from ebda.cached import cached_property
 from ebda.covariance import low_rank
 from ebda.covariance.base import Covariance, CovarianceEstimator, Decorrelated
 from ebda.covariance.diagonal import Diagonal
-from ebda.covariance.summary import Residuals, Spectrum, Summary
+from ebda.covariance.residuals import Residuals
+from ebda.covariance.spectrum import Spectrum
+from ebda.covariance.summary import Summary
 from ebda.kernels.threads import no_fork
 from ebda.typing import FloatArray
 

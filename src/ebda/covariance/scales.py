@@ -43,7 +43,8 @@ from scipy.special import digamma, polygamma
 from scipy.stats import chi2
 
 from ebda.covariance.factor import largest_by_chance
-from ebda.covariance.summary import Summary, centred
+from ebda.covariance.residuals import centred
+from ebda.covariance.summary import Summary
 from ebda.kernels.threads import one_blas_thread
 from ebda.moments.variance import trigamma_inverse
 from ebda.typing import FloatArray, IntArray

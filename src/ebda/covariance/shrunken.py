@@ -38,7 +38,9 @@ import numpy as np
 
 from ebda.covariance.base import Covariance, CovarianceEstimator, Decorrelated
 from ebda.covariance.diagonal import Diagonal
-from ebda.covariance.summary import Residuals, Spectrum, Summary
+from ebda.covariance.residuals import Residuals
+from ebda.covariance.spectrum import Spectrum
+from ebda.covariance.summary import Summary
 from ebda.kernels.rows import inner_products
 from ebda.typing import FloatArray
 

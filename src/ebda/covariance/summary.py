@@ -1,9 +1,8 @@
 """What a covariance is estimated from: moments, contrasts, and residuals of samples.
 
-With n samples and p features, n far below p, everything that the residuals tell about
-the correlation lies in the span of their n rows. So the estimates are made in n
-dimensions, from the n x n Gram matrix, which is computed once and shared; vectors over
-the features are only projected on the rows and made of them.
+The rows of residuals, their Gram matrix and its eigenvalues are computed once, and
+shared by all estimates (:mod:`ebda.covariance.residuals`,
+:mod:`ebda.covariance.spectrum`).
 
 Where values are missing, their residuals are zero. Those of feature j are then divided
 by the root of the share of its values that are there, so that its variance is 1. The
@@ -19,174 +18,22 @@ common.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol
-
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import eigh
 
 from ebda.cached import cached_property
+from ebda.covariance.residuals import Residuals, RowResiduals, SampleResiduals
+from ebda.covariance.spectrum import Spectrum, spectrum_of
 from ebda.data import Samples
 from ebda.kernels.residuals import fill_missing
-from ebda.kernels.threads import no_fork, one_blas_thread
+from ebda.kernels.threads import no_fork
 from ebda.moments import ClassMoments, Contrasts, choose_features
 from ebda.moments.variance import degrees_of_freedom
 from ebda.sizes import sizes
-from ebda.typing import FloatArray, IntArray
+from ebda.typing import FloatArray
 
-# Eigenvalues this small, relative to the largest, are rounding.
-_NEGLIGIBLE = 1e-10
 # Correlations are never magnified by more than the inverse of this.
 _LEAST_OVERLAP = 0.1
-
-
-class Residuals(Protocol):
-    """Rows R: residuals in units of the standard deviations, times root information.
-
-    Those of a sample with a scale of its own are over this scale. They are centred by
-    class: whatever is projected on them is free of differences between the class means
-    of exactly these samples.
-    """
-
-    @property
-    def codes(self) -> IntArray:
-        """Class of each row."""
-
-    @property
-    def weight(self) -> FloatArray:
-        """Frequency weight of each row, above zero."""
-
-    def gram(self) -> FloatArray:
-        """``R R'``."""
-
-    def project(self, rows: FloatArray) -> FloatArray:
-        """``rows R'``, of shape (n_rows, n_samples)."""
-
-    def expand(self, combine: FloatArray) -> FloatArray:
-        """``combine R`` of shape (n_rows, n_features)."""
-
-
-@dataclass(frozen=True, eq=False)
-class RowResiduals:
-    """Residuals in memory: of some of the samples, about the class means of these.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n_samples, n_features)
-        Those of all samples about any class means, times root information.
-    all_gram : ndarray of shape (n_samples, n_samples)
-        ``rows rows'``.
-    all_samples : Samples
-        Classes and weights of all samples.
-    used : ndarray of int
-        Those that are meant.
-    """
-
-    rows: FloatArray
-    all_gram: FloatArray
-    all_samples: Samples
-    used: IntArray
-
-    @property
-    def codes(self) -> IntArray:
-        return self.all_samples.codes[self.used]
-
-    @property
-    def weight(self) -> FloatArray:
-        return self.all_samples.weight[self.used]
-
-    def _centred(self, rows: FloatArray) -> FloatArray:
-        return centred(
-            rows, self.codes, np.sqrt(self.all_samples.information[self.used])
-        )
-
-    def gram(self) -> FloatArray:
-        return self._centred(
-            self._centred(self.all_gram[np.ix_(self.used, self.used)]).T
-        )
-
-    @no_fork()
-    def project(self, rows: FloatArray) -> FloatArray:
-        return self._centred((rows @ self.rows.T)[:, self.used])
-
-    @no_fork()
-    def expand(self, combine: FloatArray) -> FloatArray:
-        # The others count zero: to take a part of the rows would be to copy them.
-        padded = np.zeros((len(combine), len(self.rows)))
-        padded[:, self.used] = self._centred(combine)
-        product: FloatArray = padded @ self.rows
-        return product
-
-
-@dataclass(frozen=True, eq=False)
-class SampleResiduals:
-    """Residuals of samples wherever they are: each method is a pass over them.
-
-    Parameters
-    ----------
-    samples : Samples
-        Rows of X.
-    means : ndarray of shape (n_classes, n_features)
-        Class means, in units of X.
-    scale : ndarray of shape (n_features,)
-        Standard deviations.
-    """
-
-    samples: Samples
-    means: FloatArray
-    scale: FloatArray
-
-    @property
-    def codes(self) -> IntArray:
-        return self.samples.codes
-
-    @property
-    def weight(self) -> FloatArray:
-        return self.samples.weight
-
-    @property
-    def _root(self) -> FloatArray:
-        root: FloatArray = np.sqrt(self.samples.information)
-        return root
-
-    def gram(self) -> FloatArray:
-        root = self._root
-        gram = self.samples.gram(self.means, self.scale)
-        return centred(centred(gram, self.codes, root).T, self.codes, root)
-
-    def project(self, rows: FloatArray) -> FloatArray:
-        root = self._root
-        product = self.samples.projections(self.means, self.scale, rows).T
-        return centred(product * root, self.codes, root)
-
-    def expand(self, combine: FloatArray) -> FloatArray:
-        root = self._root
-        own = centred(combine, self.codes, root) * root
-        return self.samples.loadings(self.means, self.scale, own.T).T
-
-
-def centred(rows: FloatArray, codes: IntArray, root: FloatArray) -> FloatArray:
-    """Rows over the samples, less their projection on each class.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n_rows, n_samples)
-        What is centred.
-    codes : ndarray of int of shape (n_samples,)
-        Classes.
-    root : ndarray of shape (n_samples,)
-        Square roots of what each sample counts in a class mean.
-
-    >>> centred(np.array([[1.0, 3.0, 5.0]]), np.array([0, 0, 1]), np.ones(3))
-    array([[-1.,  1.,  0.]])
-    """
-    out = np.array(rows)
-    for k in np.unique(codes):
-        member = np.flatnonzero(codes == k)
-        own = root[member]
-        out[:, member] -= np.outer(rows[:, member] @ own, own) / (own @ own)
-    return out
 
 
 def mean_overlap(
@@ -204,7 +51,7 @@ def mean_overlap(
         Features that count.
 
     >>> there = np.array([[True, True], [True, True], [False, False], [False, False]])
-    >>> mean_overlap(there, np.ones(4), np.ones(2, bool))
+    >>> round(mean_overlap(there, np.ones(4), np.ones(2, bool)), 12)
     1.0
     """
     there = present.astype(np.float64)
@@ -217,54 +64,6 @@ def mean_overlap(
     # All pairs at once, less those of a feature with itself, for which it is 1.
     pairs = weight @ (there @ unit) ** 2 / weight.sum() - p
     return float(np.clip(pairs / (p * (p - 1)), _LEAST_OVERLAP, 1.0))
-
-
-@dataclass(frozen=True, eq=False)
-class Spectrum:
-    """Eigenvalues of the sample correlation ``C = R'R / df``, and of the Gram matrix.
-
-    Parameters
-    ----------
-    eigenvalue : ndarray of shape (rank,)
-        Those above zero, decreasing.
-    vectors : ndarray of shape (n_samples, rank)
-        Eigenvectors of ``R R'``: the eigenvectors of C are ``R' v / sqrt(df value)``.
-    df : float
-        Degrees of freedom of the residuals.
-    squares : ndarray of shape (n_samples,)
-        Squared lengths of the residuals, unweighted.
-    """
-
-    eigenvalue: FloatArray
-    vectors: FloatArray
-    df: float
-    squares: FloatArray
-
-
-def spectrum_of(residuals: Residuals, n_covariates: int = 0) -> Spectrum | None:
-    """Eigenvalues of the sample correlation; None without any.
-
-    Parameters
-    ----------
-    residuals : Residuals
-        Of the samples.
-    n_covariates : int
-        Columns that these were regressed on besides the classes.
-    """
-    weight = residuals.weight
-    df = float(weight.sum()) - len(np.unique(residuals.codes)) - n_covariates
-    if df <= 0:
-        return None
-    gram = residuals.gram()
-    squares = np.diag(gram) / weight
-    # On one thread: on several, its many small steps wait for each other, and took
-    # twenty times as long beside other work.
-    with one_blas_thread():
-        value, vectors = eigh(gram, overwrite_a=True, check_finite=False, driver="evd")
-    kept = np.flatnonzero(value > _NEGLIGIBLE * max(value[-1], 0.0))[::-1]
-    if not kept.size:
-        return None
-    return Spectrum(value[kept] / df, vectors[:, kept], df, squares)
 
 
 class Summary:

@@ -25,7 +25,8 @@ from ebda.estimators.arrangement import (
     weigh,
 )
 from ebda.estimators.covariates import Covariates, Variables
-from ebda.estimators.moment_classifier import MomentClassifier, Training
+from ebda.estimators.moment_classifier import MomentClassifier
+from ebda.estimators.training import Training
 from ebda.moments import ClassMoments
 from ebda.moments.groups import Grouping
 from ebda.rule.linear_rule import LinearRule, slope_bias

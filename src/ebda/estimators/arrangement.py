@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ebda.covariance import Summary
 from ebda.estimators.covariates import Columns, Covariates, Variables, regress
-from ebda.estimators.moment_classifier import Training
+from ebda.estimators.training import Training
 from ebda.estimators.validation import check_groups
 from ebda.moments.design import Design, design_of, group_weights
 from ebda.moments.groups import MOST, Grouping, intraclass_correlation

@@ -7,7 +7,7 @@ import numpy as np
 from ebda.covariance import Summary
 from ebda.covariance.sample_scale import SampleScale
 from ebda.data import Labels
-from ebda.estimators.moment_classifier import Training
+from ebda.estimators.training import Training
 from ebda.moments import ClassMoments
 from ebda.selection.scaling import WeighAll
 from ebda.typing import FloatArray

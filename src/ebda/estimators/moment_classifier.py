@@ -11,7 +11,6 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -20,7 +19,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from ebda.covariance import Diagonal
-from ebda.data import Data, GapRule, Labels, Samples
+from ebda.data import GapRule, Labels, Samples
 from ebda.data.distortion import LogarithmWarning, log_hint
 from ebda.estimators import validation
 from ebda.estimators.linear_classifier import (
@@ -29,6 +28,7 @@ from ebda.estimators.linear_classifier import (
     LinearClassifier,
     linear_schema,
 )
+from ebda.estimators.training import TooFewSamplesError, Training, check_enough
 from ebda.kernels.rows import any_nonzero
 from ebda.kernels.threads import allow_threads
 from ebda.moments import VARIANCES, ClassMoments, Contrasts, class_contrasts
@@ -36,46 +36,7 @@ from ebda.rule.expected import Expectation, GapScores
 from ebda.rule.linear_rule import LinearRule, linear_rule, log_odds
 from ebda.storage.fields import COUNT, SQUEEZED, Array, Kind
 from ebda.storage.objects import Nested, Schema
-from ebda.typing import FloatArray, IntArray
-
-
-@dataclass(frozen=True, eq=False)
-class Training:
-    """Checked samples with their labels.
-
-    Parameters
-    ----------
-    data : Data
-        X.
-    classes : ndarray of shape (n_classes,)
-        The labels.
-    codes : ndarray of int of shape (n_samples,)
-        Place of each sample's label among them.
-    weight : ndarray of shape (n_samples,), optional
-        Frequency weights.
-    groups : ndarray of int of shape (n_samples,), optional
-        Group of each sample.
-    columns : Columns, optional
-        Columns of the covariates (:mod:`ebda.estimators.covariates`).
-    covariates : ndarray of shape (n_samples, n_columns), optional
-        Those that `data` is adjusted for, less their mean.
-    """
-
-    data: Data
-    classes: npt.NDArray[Any]
-    codes: IntArray
-    weight: FloatArray | None
-    groups: IntArray | None = None
-    columns: Any = None
-    covariates: FloatArray | None = None
-
-
-class TooFewSamplesError(ValueError):
-    """There is no rule yet; more samples may give one."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(f"cannot fit: {reason}")
-        self.reason = reason
+from ebda.typing import FloatArray
 
 
 class MomentClassifier(LinearClassifier):
@@ -125,9 +86,9 @@ class MomentClassifier(LinearClassifier):
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Data; float32, integers, CSR and CSC are used as they are. NaN is a missing
-            value, for the classifiers that allow it. Data that does
-            not fit in memory is read in blocks: ``numpy.memmap``, Zarr, HDF5, AnnData
-            in backed mode, Parquet (:mod:`ebda.data.disk`); or summed where it is: Dask
+            value, for the classifiers that allow it. Data that does not fit in memory
+            is read in blocks: ``numpy.memmap``, Zarr, HDF5, AnnData in backed mode,
+            Parquet (:mod:`ebda.data.disk`); or summed where it is: Dask
             (:mod:`ebda.data.dask`).
         y : array-like of shape (n_samples,)
             Labels of any type.
@@ -316,7 +277,7 @@ class MomentClassifier(LinearClassifier):
         classes = training.classes
         self.classes_, self.moments_ = classes, moments
         self.class_prior_ = validation.class_prior(self.priors, moments.counts)
-        self._check_enough(classes, moments.counts)
+        check_enough(classes, moments.counts, self.variance)
         estimate = VARIANCES[self.variance].estimate
         contrasts = class_contrasts(moments, estimate(moments))
         if contrasts.any_constant and contrasts.constant.all():
@@ -332,22 +293,6 @@ class MomentClassifier(LinearClassifier):
         self.coef_, self.intercept_ = rule.coef, rule.intercept
         self.midpoint_correction_ = rule.correction
         self.selected_ = any_nonzero(rule.coef)
-
-    def _check_enough(self, classes: npt.NDArray[Any], counts: FloatArray) -> None:
-        """Whether there are enough samples of each class, and of all."""
-        least = VARIANCES[self.variance].min_samples
-        few = classes[counts < least] if least > 1 else classes[counts <= 0]
-        if few.size:
-            names = ", ".join(map(repr, few.tolist()))
-            raise TooFewSamplesError(
-                f"no sample of class {names}"
-                if least == 1
-                else f"variance={self.variance!r} needs {least} samples in every "
-                f"class, and class {names} has fewer"
-            )
-        if counts.sum() <= len(counts):
-            reason = validation.too_few_samples(counts.sum(), len(counts))
-            raise TooFewSamplesError(f"{reason} (weights are counts)")
 
     def _timer(self) -> Callable[[str], None]:
         """A function that prints a step and its time, if `verbose` asks for it."""

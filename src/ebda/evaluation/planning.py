@@ -46,7 +46,7 @@ from ebda.evaluation.folds import dealt_folds, predict_folds
 from ebda.evaluation.held_out import Evaluation
 from ebda.evaluation.planned import Plan, is_separated
 from ebda.selection.folds import HeldOut
-from ebda.selection.weights import separation
+from ebda.selection.separation import separation
 from ebda.theory.learning_curve import gain, grown_error
 from ebda.typing import FloatArray
 
@@ -231,9 +231,9 @@ def _planned(
 def held_out_separation(evaluation: Evaluation) -> tuple[float, float]:
     """The separation of held-out log-odds, and its standard error.
 
-    As in :mod:`ebda.selection.weights`. Probabilities are held to be no closer to zero
-    than 1 / (N + 2): so many samples cannot tell them apart, and single ones that are
-    would decide.
+    As in :mod:`ebda.selection.separation`. Probabilities are held to be no closer to
+    zero than 1 / (N + 2): so many samples cannot tell them apart, and single ones that
+    are would decide.
 
     Parameters
     ----------

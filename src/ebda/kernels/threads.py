@@ -10,19 +10,20 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import cache
 from threading import Condition, Lock, RLock, get_ident
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import scipy.linalg  # noqa: F401  # its BLAS is to be found too
-from joblib import cpu_count, effective_n_jobs
+from joblib import Parallel, cpu_count, delayed, effective_n_jobs
 from joblib.parallel import get_active_backend
 from threadpoolctl import ThreadpoolController
 
+from ebda.jobs import jobs_run_by
 from ebda.sizes import sizes
 
 Result = TypeVar("Result")
@@ -259,3 +260,32 @@ def _side_by_side(
     if failed:
         raise failed[min(failed)]
     return [found[place] for place in range(len(blocks))]
+
+
+def run_on_threads(
+    function: Callable[..., Result], jobs: Iterable[tuple[Any, ...]], n_jobs: int | None
+) -> list[Result]:
+    """Call a function for each job, on threads: most of it runs without the GIL.
+
+    Never on other processes, whatever the backend around a fit: all jobs share the
+    samples, which may be as large as X. Nor does a cluster run the batches of a
+    prior in them: these are small, and start at the prior of all samples.
+
+    One limit of BLAS threads for all of them: it belongs to the process, and jobs
+    that set and reset it by themselves would leave it wrong.
+
+    Parameters
+    ----------
+    function : callable
+        Does a job.
+    jobs : iterable of tuple
+        Its arguments.
+    n_jobs : int, optional
+        Number of threads, as joblib counts.
+
+    >>> run_on_threads(pow, [(2, 3), (3, 2)], None)
+    [8, 9]
+    """
+    parallel = Parallel(n_jobs=n_jobs, require="sharedmem")
+    with one_blas_thread(), jobs_run_by(None):
+        return list(parallel(delayed(function)(*job) for job in jobs))

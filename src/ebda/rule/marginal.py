@@ -23,7 +23,6 @@ import numpy as np
 
 from ebda.moments import ClassMoments, Contrasts, class_contrasts
 from ebda.moments.variance import moderated, variance_prior
-from ebda.rule.bulk import bulk_variance
 from ebda.rule.tails import normal_score
 from ebda.typing import FloatArray
 
@@ -144,41 +143,6 @@ def most_df(moments: ClassMoments, contrasts: Contrasts) -> float:
     """Degrees of freedom of all features together, which none has more of."""
     own = float(moments.counts.sum() - len(moments.counts))
     return own * max(int(np.count_nonzero(~contrasts.constant)), 1)
-
-
-def rest_variance(z: FloatArray, common: FloatArray | None, df: float) -> FloatArray:
-    """Variance of a difference without common factors, as their loadings are estimates.
-
-    A contrast in which the factors differ by g, in units of what they differ by chance,
-    keeps g times the error of the loadings. As in the analysis of covariance the
-    variance is ``1 + |g|^2 / df``, or less where the loadings are shrunken: then the
-    bulk of the values shows what it is.
-
-    Parameters
-    ----------
-    z : ndarray of shape (n_contrasts, n_features)
-        The values without common factors, of features that vary.
-    common : ndarray of shape (n_contrasts, n_factors), optional
-        g after its shrinkage by ``1 - n_factors / |g|^2``.
-    df : float
-        Degrees of freedom of the loadings.
-
-    Returns
-    -------
-    ndarray of shape (n_contrasts, 1), or (1, 1) without factors
-        At least 1.
-
-    >>> z = 9 * np.random.default_rng(0).normal(size=(1, 500))
-    >>> rest_variance(z, np.array([[2.4, 3.2, 0.0]]), df=40).round(2)
-    array([[1.54]])
-    """
-    if common is None or not common.size:
-        return np.ones((1, 1))
-    shrunken = np.sqrt(np.einsum("ck,ck->c", common, common))
-    length = (shrunken + np.sqrt(shrunken**2 + 4 * common.shape[1])) / 2
-    most = 1 + (length**2 / max(df, 1.0))[:, None]
-    variance: FloatArray = np.clip(bulk_variance(z), 1.0, most)
-    return variance
 
 
 def by_class(

@@ -15,7 +15,7 @@ from ebda.selection.scaling import (
     seem_to_differ,
     with_own_scales,
 )
-from ebda.selection.weights import Selection
+from ebda.selection.selection import Selection
 from ebda.typing import FloatArray
 
 # From candidates, their effects, the data that they are compared on, and whether the

@@ -13,7 +13,8 @@ from ebda.covariance import COVARIANCES, Summary
 from ebda.rule.effects import Effects, is_balanced
 from ebda.rule.linear_rule import midpoint_bias
 from ebda.selection.candidates import Recipe
-from ebda.selection.stack import FoldStack, StackedCovariance, StackedEffects
+from ebda.selection.fold_effects import StackedCovariance, StackedEffects
+from ebda.selection.stack import FoldStack
 from ebda.sizes import sizes
 from ebda.typing import FloatArray, IntArray
 

@@ -7,255 +7,30 @@ memory, their Gram matrix and a few products with R give all that the folds need
 X is not looked at again. A fold's Gram matrix is a part of the one of all samples, up
 to the class means.
 
-Variances are those of all samples. The class means, the covariance and the
-prior are those of the training samples: a prior of all samples would remember them, and
+Variances are those of all samples. The class means, the covariance and the prior are
+those of the training samples: a prior of all samples would remember them, and
 thresholds that are made of it separate held-out samples where there is no signal.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ebda.cached import cached_property
-from ebda.covariance import Covariance, Decorrelated, Summary
+from ebda.covariance import Summary
 from ebda.covariance.factor import factors_of
-from ebda.covariance.summary import Residuals, RowResiduals
+from ebda.covariance.residuals import RowResiduals
 from ebda.data import Samples
 from ebda.kernels.threads import no_fork
-from ebda.moments import ClassMoments, Contrasts
+from ebda.moments import Contrasts
 from ebda.moments.contrasts import contrast_weights, error_factor
-from ebda.priors.base import refit
-from ebda.priors.posterior import Posterior, Prior, mean_slope
-from ebda.rule.effects import Effects, posterior_with_noise
 from ebda.rule.expected import Expectation
+from ebda.selection.fold_summary import FoldSummary
 from ebda.selection.gaps import FoldGaps, HeldOutGaps
 from ebda.typing import FloatArray, IntArray
-
-
-class FoldSummary(Summary):
-    """What a covariance is estimated from in a fold.
-
-    Parameters
-    ----------
-    all_samples : Samples
-        Of all folds.
-    used : ndarray of int
-        Those to train with.
-    contrasts : Contrasts
-        Those of the fold.
-    residuals : Residuals
-        Those of the training samples.
-    whole : Summary
-        Of all samples.
-    """
-
-    def __init__(
-        self,
-        all_samples: Samples,
-        used: IntArray,
-        contrasts: Contrasts,
-        residuals: Residuals,
-        whole: Summary,
-    ) -> None:
-        self._all_samples, self._used = all_samples, used
-        self._n_classes = len(whole.moments.counts)
-        self.contrasts, self.residuals = contrasts, residuals
-        self.sum_of_squared_variances = whole.sum_of_squared_variances
-        self.share, self.scale, self.overlap = whole.share, whole.scale, whole.overlap
-        self.n_covariates = whole.n_covariates
-
-    # Most covariances need the residuals alone; these take longer.
-
-    @cached_property
-    def samples(self) -> Samples:
-        """The training samples."""
-        return self._all_samples.take(self._used)
-
-    @cached_property
-    def moments(self) -> ClassMoments:
-        """Moments of the training samples."""
-        return self.samples.moments(self._n_classes)
-
-
-@dataclass(frozen=True, eq=False)
-class StackedValues(Decorrelated):
-    """Decorrelated contrasts of several folds, one fold's rows after another's.
-
-    Parameters
-    ----------
-    parts : list of Decorrelated
-        Those of each fold.
-    """
-
-    parts: list[Decorrelated] = field(default_factory=list)
-
-    @classmethod
-    def of(cls, parts: list[Decorrelated]) -> StackedValues:
-        """One after another."""
-        return cls(np.concatenate([part.z for part in parts]), parts=parts)
-
-    def divergence(self, slope: FloatArray) -> FloatArray:
-        slopes = np.split(slope, len(self.parts))
-        return np.concatenate(
-            [part.divergence(s) for part, s in zip(self.parts, slopes, strict=True)]
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class StackedCovariance(Covariance):
-    """The covariances of several folds: each for the rows of its own.
-
-    Parameters
-    ----------
-    parts : list of Covariance
-        Those of each fold.
-    """
-
-    parts: list[Covariance]
-
-    @property
-    def is_diagonal(self) -> bool:
-        return all(part.is_diagonal for part in self.parts)
-
-    @property
-    def n_factors(self) -> int:
-        return max(part.n_factors for part in self.parts)
-
-    def decorrelate(self, z: FloatArray) -> StackedValues:
-        return StackedValues.of(
-            [part.decorrelate(rows) for part, rows in self._split(z)]
-        )
-
-    def restore(self, e: FloatArray, values: Decorrelated) -> FloatArray:
-        assert isinstance(values, StackedValues)
-        parts = zip(self._split(e), values.parts, strict=True)
-        return np.concatenate([part.restore(rows, v) for (part, rows), v in parts])
-
-    def solve(self, rows: FloatArray) -> FloatArray:
-        return np.concatenate([part.solve(own) for part, own in self._split(rows)])
-
-    def weigh(
-        self, e: FloatArray, values: Decorrelated, unit: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        assert isinstance(values, StackedValues)
-        units = np.split(unit, len(self.parts))
-        parts = zip(self._split(e), values.parts, units, strict=True)
-        found = [part.weigh(rows, v, u) for (part, rows), v, u in parts]
-        weights, variance = zip(*found, strict=True)
-        return np.concatenate(weights), np.concatenate(variance)
-
-    def _split(self, rows: FloatArray) -> Iterator[tuple[Covariance, FloatArray]]:
-        return zip(self.parts, np.split(rows, len(self.parts)), strict=True)
-
-
-@dataclass(frozen=True, eq=False)
-class StackedPosterior:
-    """Posteriors of several folds, one fold's rows after another's.
-
-    Their priors are fitted when something is asked for: some shrinkages need none.
-
-    Parameters
-    ----------
-    effects : StackedEffects
-        The folds.
-    z : ndarray of shape (..., n_folds * n_contrasts, n_features)
-        What the posterior is of.
-    """
-
-    effects: StackedEffects
-    z: FloatArray
-
-    @cached_property
-    def parts(self) -> list[Posterior]:
-        """Those of each fold."""
-        n = len(self.effects.covariances)
-        rows = np.split(self.z, n, axis=-2)
-        known = zip(self.effects.priors, rows, self.effects.noises, strict=True)
-        return [posterior_with_noise(prior, own, noise) for prior, own, noise in known]
-
-    @property
-    def mean(self) -> FloatArray:
-        return self._rows("mean")
-
-    @property
-    def prob_zero(self) -> FloatArray:
-        return self._rows("prob_zero")
-
-    @property
-    def sd(self) -> FloatArray:
-        return self._rows("sd")
-
-    @property
-    def lfsr(self) -> FloatArray:
-        return self._rows("lfsr")
-
-    def interval(self, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
-        ends = [part.interval(level) for part in self.parts]
-        lower, upper = (_stack(side) for side in zip(*ends, strict=True))
-        return lower, upper
-
-    @property
-    def mean_slope(self) -> FloatArray:
-        return _stack([mean_slope(part) for part in self.parts])
-
-    def _rows(self, summary: str) -> FloatArray:
-        return _stack([getattr(part, summary) for part in self.parts])
-
-
-def _stack(parts: Sequence[FloatArray]) -> FloatArray:
-    return np.concatenate(parts, axis=-2)
-
-
-@dataclass(frozen=True, eq=False)
-class StackedEffects(Effects):
-    """Effects of several folds, each under a prior of its own.
-
-    Parameters
-    ----------
-    contrasts, covariance, values, estimator
-        One fold's rows after another's. The estimator is fitted to all samples, and the
-        priors of the folds start at its estimate.
-    covariances : list of Covariance
-        Those of the folds.
-    """
-
-    covariances: list[Covariance]
-
-    @cached_property
-    def priors(self) -> list[Prior]:
-        """The prior of each fold."""
-        parts = np.split(self.z, len(self.covariances))
-        return [
-            part.prior(z, partial(self._refitted, z, noise), rough=True)
-            for part, z, noise in zip(self.covariances, parts, self.noises, strict=True)
-        ]
-
-    @property
-    def noises(self) -> list[FloatArray | None]:
-        """Noise of the effects of each fold; None where it is 1."""
-        folds = self.covariances
-        if self.contrasts.noise is None:
-            return [None] * len(folds)
-        parts = np.split(self.contrasts.noise, len(folds))
-        pairs = zip(folds, parts, strict=True)
-        return [None if fold.orders_effects else noise for fold, noise in pairs]
-
-    def _refitted(self, z: FloatArray, noise: FloatArray | None) -> Prior:
-        if self.contrasts.any_constant:
-            varying = ~self.contrasts.constant
-            z = z[:, varying]
-            noise = None if noise is None else noise[:, varying]
-        if noise is None:
-            return refit(self.estimator, z).prior_
-        return refit(self.estimator, z * noise, noise).prior_
-
-    def posterior_of(self, z: FloatArray) -> Posterior:
-        return StackedPosterior(self, z)
 
 
 @dataclass(frozen=True, eq=False)
@@ -309,10 +84,8 @@ class FoldStack:
         C, codes, k = self.data.covariates, self.samples.codes, self.n_classes
         assert C is not None
         out = np.zeros((len(self.train), k + C.shape[1], len(codes)))
-        D, root = (
-            np.column_stack([np.eye(k)[codes], C]),
-            np.sqrt(self.samples.information),
-        )
+        D = np.column_stack([np.eye(k)[codes], C])
+        root = np.sqrt(self.samples.information)
         for part, t in zip(out, self.train, strict=True):
             # A category that none of them has keeps the slope of all samples.
             part[:, t] = np.linalg.pinv(root[t, None] * D[t], rcond=1e-9)
@@ -378,37 +151,16 @@ class FoldStack:
     @cached_property
     def folds(self) -> list[FoldSummary]:
         """What a covariance is estimated from in each fold."""
-        whole, n = self.contrasts, len(self.train)
-        parts = zip(
-            self.train,
-            *(
-                np.split(field, n)
-                for field in (
-                    whole.z,
-                    whole.variance_factor,
-                    whole.positive,
-                    whole.negative,
-                )
-            ),
-            strict=True,
-        )
-        return [
-            FoldSummary(
-                self.samples,
-                used,
-                replace(
-                    whole,
-                    z=z,
-                    variance_factor=factor,
-                    positive=positive,
-                    negative=negative,
-                    noise=None,
-                ),
-                RowResiduals(self.data.rows, self.data.gram, self.samples, used),
-                self.data,
-            )
-            for used, z, factor, positive, negative in parts
-        ]
+        whole, data, samples = self.contrasts, self.data, self.samples
+        names = "z", "variance_factor", "positive", "negative"
+        split = [np.split(getattr(whole, name), len(self.train)) for name in names]
+        folds = []
+        for used, *parts in zip(self.train, *split, strict=True):
+            own = dict(zip(names, parts, strict=True))
+            contrasts = replace(whole, noise=None, **own)
+            residuals = RowResiduals(data.rows, data.gram, samples, used)
+            folds.append(FoldSummary(samples, used, contrasts, residuals, data))
+        return folds
 
     def _held_out(self, test: list[IntArray]) -> list[HeldOutGaps]:
         """Held-out samples with missing values, once for all candidates."""

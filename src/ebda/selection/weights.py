@@ -15,23 +15,16 @@ not the same ones. The root is there because the evidence is not of independent 
 each was held out from rules that the others were fitted to. h is e for posterior means,
 which are the best if the prior holds, and 1 for all others.
 
-For people each candidate, and the combined rule, has its separation: half the distance
-of the class means of the held-out scores in units of the standard deviation within the
-classes,
-
-    d = (mean score of the class - mean score of the others) / (2 sd).
-
-It says whether the rule separates the classes at all. The held-out scores of the
-combined rule also say how far its scores can be believed
-(:mod:`ebda.selection.calibration`); for these each sample has the weights without its
-own fold.
+For people each candidate, and the combined rule, has its separation
+(:mod:`ebda.selection.separation`). The held-out scores of the combined rule also say
+how far its scores can be believed (:mod:`ebda.selection.calibration`); for these each
+sample has the weights without its own fold.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -39,12 +32,9 @@ from scipy.special import softmax
 
 from ebda.covariance import Summary
 from ebda.data import Samples
-from ebda.kernels.rows import add_scaled
-from ebda.listing import listed
 from ebda.rule.effects import Effects
-from ebda.rule.linear_rule import LinearRule
 from ebda.rule.shrinkage import SHRINKAGES
-from ebda.selection.calibration import Calibration, calibrate, log_evidence
+from ebda.selection.calibration import calibrate, log_evidence
 from ebda.selection.candidates import Name, Recipe
 from ebda.selection.copies import near_copies
 from ebda.selection.folds import (
@@ -55,8 +45,8 @@ from ebda.selection.folds import (
     held_out_scores,
     unit_keys,
 )
-from ebda.storage.fields import COUNT, DISTRIBUTION, Array, Scalar
-from ebda.storage.objects import Nested, Pairs, Schema, register
+from ebda.selection.selection import Selection
+from ebda.selection.separation import separation
 from ebda.typing import FloatArray, IntArray
 
 # Fewer held-out samples than this tell too little to choose by.
@@ -65,204 +55,6 @@ _LEAST_HELD_OUT = 10
 _TEMPER = 0.5
 # Weights below this are zero: such a rule would change nothing.
 _NEGLIGIBLE = 1e-3
-# Standard errors that the separation must be above zero to be believed.
-_SIGNIFICANT = 2.0
-
-
-@dataclass(frozen=True, eq=False)
-class Selection:
-    """What was compared, and with what weight it went into the rule.
-
-    Parameters
-    ----------
-    candidates : list of (covariance, shrinkage)
-        What was compared.
-    weight : ndarray
-        Share of each in the combined rule; they add up to 1.
-    separation, error : ndarray
-        Held-out separation of each and its standard error; NaN without folds.
-    n_folds : int
-        Number of folds that were asked for; 0 where the choice was made without.
-    reason : str
-        In words, why there are these weights.
-    slope : float
-        Turns the combined scores, in units of their held-out standard deviations,
-        into log-odds.
-    calibration : Calibration
-        From these log-odds to probabilities.
-    scores : ndarray of shape (n_held_out, n_contrasts), optional
-        Held-out scores of the combined rule, as log-odds before class probabilities.
-    codes : ndarray of shape (n_held_out,), optional
-        Their classes.
-    combined, combined_error : float
-        Held-out separation of the combined rule and its standard error; NaN without
-        folds.
-    copies : ndarray of int of shape (n_pairs, 2), optional
-        Rows of X that are far more alike than others, and not of one group; None where
-        there are none (:mod:`ebda.selection.copies`).
-    evidence : float, optional
-        Log-probability of the held-out labels given the scores of the combined rule;
-        None unless it was asked for.
-    """
-
-    candidates: list[Name]
-    weight: FloatArray
-    separation: FloatArray
-    error: FloatArray
-    n_folds: int
-    reason: str
-    slope: float = 1.0
-    calibration: Calibration = field(default_factory=Calibration.none)
-    scores: FloatArray | None = None
-    codes: IntArray | None = None
-    combined: float = np.nan
-    combined_error: float = np.nan
-    evidence: float | None = None
-    copies: IntArray | None = None
-
-    @classmethod
-    def without_folds(
-        cls, candidates: list[Name], chosen: Name, reason: str
-    ) -> Selection:
-        """One candidate, taken without a comparison."""
-        nothing = np.full(len(candidates), np.nan)
-        weight = np.array([float(name == chosen) for name in candidates])
-        return cls(candidates, weight, nothing, nothing, 0, reason)
-
-    @property
-    def best(self) -> Name:
-        """The candidate with the largest weight."""
-        return self.candidates[int(np.argmax(self.weight))]
-
-    def used(self) -> list[Name]:
-        """Candidates that have any weight."""
-        return [
-            name for name, w in zip(self.candidates, self.weight, strict=True) if w > 0
-        ]
-
-    @property
-    def doubt(self) -> str:
-        """What the held-out samples do not show, in words; empty if they do."""
-        if not self.combined <= _SIGNIFICANT * self.combined_error:
-            return ""
-        return (
-            "The held-out samples do not show that the rule separates the classes: "
-            f"separation {self.combined:.2f}, standard error "
-            f"{self.combined_error:.2f}. Then little more is known about a new sample "
-            "than the shares of the classes."
-        )
-
-    def copy_words(self, names: Sequence[str] | None = None) -> str:
-        """Which samples may be copies, and what to do; empty without any.
-
-        Parameters
-        ----------
-        names : sequence of str, optional
-            Names of the rows of X.
-        """
-        if self.copies is None:
-            return ""
-
-        def pair(rows: IntArray) -> str:
-            a, b = (str(row) if names is None else names[row] for row in rows.tolist())
-            return f"{a} and {b}"
-
-        what = "Rows (from 0)" if names is None else "Samples"
-        return (
-            f"{what} {listed(self.copies, form=pair, separator='; ')} are far more "
-            "alike than others: copies, or samples of one patient? Then probabilities "
-            "and held-out errors are too good. Leave copies out, and declare samples "
-            "that belong together: fit(X, y, groups=...), --groups COLUMN."
-        )
-
-    def words(self) -> str:
-        """Why there are these weights, and what is doubtful."""
-        return " ".join(filter(None, [self.reason, self.doubt, self.copy_words()]))
-
-    def __str__(self) -> str:
-        return f"{self.words()}\n{self.table()}"
-
-    def table(self) -> str:
-        """One line per candidate."""
-        lines = []
-        for (covariance, shrinkage), w, d, se in zip(
-            self.candidates, self.weight, self.separation, self.error, strict=True
-        ):
-            judged = "" if np.isnan(d) else f"  separation {d:5.2f} (se {se:.2f})"
-            lines.append(f"  {covariance:<11}{shrinkage:<8}weight {w:4.2f}{judged}")
-        return "\n".join(lines)
-
-
-def _from_fields(fields: dict[str, Any]) -> Selection:
-    return Selection(**{name: v for name, v in fields.items() if v is not None})
-
-
-register(
-    Schema(
-        Selection,
-        {
-            "candidates": Pairs("m"),
-            "weight": Array(("m",), DISTRIBUTION),
-            "separation": Array(("m",), ()),
-            "error": Array(("m",), ("free of negative numbers",)),
-            "n_folds": COUNT,
-            "reason": Scalar((str,)),
-            "slope": Scalar((float,), least=0.0),
-            "calibration": Nested(("Calibration",)),
-            "scores": Array(("h", "c")),
-            "codes": Array(("h",), (), np.int64, below="k"),
-            "combined": Scalar((float,), finite=False),
-            "combined_error": Scalar((float,), finite=False),
-            "evidence": Scalar((float,)),
-            "copies": Array(("i", "j"), ("zero or more",), np.int64),
-        },
-        optional=frozenset(
-            {"scores", "codes", "combined", "combined_error", "evidence", "copies"}
-        ),
-        build=_from_fields,
-    )
-)
-
-
-def separation(held_out: HeldOut) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """d and the standard deviation of each candidate, and the samples' influence on d.
-
-    Returns
-    -------
-    d, sd : ndarray of shape (n_candidates,)
-    influence : ndarray of shape (n_candidates, n_held_out)
-        The covariance of d is about ``influence @ influence.T``.
-    """
-    S, codes, w = held_out.scores, held_out.codes, held_out.weight
-    n_contrasts = S.shape[2]
-    total = w.sum()
-    classes = np.unique(codes)
-    # The class that a contrast is for: the second of two, else each.
-    own = classes[1:] if n_contrasts == 1 else classes
-    columns = np.zeros(1, dtype=np.intp) if n_contrasts == 1 else own
-    distance = np.zeros(len(S))
-    influence = np.zeros(S.shape[:2])
-    shares = np.array([w[codes == k].sum() for k in own])
-    for k, column, share in zip(own, columns, shares / shares.sum(), strict=True):
-        for member, sign in ((codes == k, 1.0), (codes != k, -1.0)):
-            weight = np.where(member, w, 0.0)
-            score = S[:, :, column]
-            mean = score @ weight / weight.sum()
-            distance += share * sign * mean
-            influence += share * sign * weight / weight.sum() * (score - mean[:, None])
-    residual = S.copy()
-    for k in classes:
-        member = codes == k
-        mean = np.einsum("mnc,n->mc", S[:, member], w[member]) / w[member].sum()
-        residual[:, member] -= mean[:, None, :]
-    square = (residual**2).mean(axis=2)
-    variance = square @ w / max(total - len(classes), 1.0)
-    sd = np.sqrt(variance)
-    unit = np.where(sd > 0, sd, 1.0)
-    d = distance / (2 * unit)
-    influence /= 2 * unit[:, None]
-    influence -= d[:, None] / 2 * w / total * (square / unit[:, None] ** 2 - 1)
-    return d, sd, influence / np.sqrt(np.maximum(w, 1e-300))
 
 
 def weights(log_evidence: FloatArray, head_start: FloatArray) -> FloatArray:
@@ -341,35 +133,22 @@ def select(
         Deals out the folds.
     run : callable
         Calls a function for each of a list of arguments.
-    groups : ndarray of int of shape (n_samples,), optional
-        Group of each sample; samples of a group are held out together.
     is_judged : bool
         Whether to compute the evidence of the combined rule.
+    groups : ndarray of int of shape (n_samples,), optional
+        Group of each sample; samples of a group are held out together.
     """
-    samples, names = data.samples, recipe.names
-    assert samples is not None
-    n_classes = len(data.moments.counts)
-    key = data.key
-    folds = assign_folds(key, samples.codes, least, seed, groups=groups)
-    held = folds >= 0
-    largest = np.abs(key).max()
-    if groups is not None:
-        key, _ = unit_keys(key, samples.codes, groups)
-    if (
-        len(distinct(key[held], largest)[0]) < _LEAST_HELD_OUT
-        or len(np.unique(samples.codes[held])) < 2
-        or not _trainable(samples, folds, n_classes, least)
-    ):
+    names = recipe.names
+    folds = folds_of(data, least, seed, groups)
+    if folds is None:
         return without_folds(names, recipe.usual, TOO_FEW)
     held_out = held_out_scores(recipe, data, effects, folds, run)
     d, sd, influence = separation(held_out)
     error: npt.NDArray[np.float64] = np.sqrt((influence**2).sum(axis=1))
-    counts = np.bincount(held_out.codes, weights=held_out.weight, minlength=n_classes)
-    log_prior = np.log(np.maximum(counts, 1e-300) / counts.sum())
+    log_prior = _log_shares(held_out, len(data.moments.counts))
     head_start = np.array([SHRINKAGES[how].head_start for _, how in names])
     weight, crossed = crossed_weights(held_out, head_start, log_prior)
     sd = np.where(sd > 0, sd, 1.0)
-    copies = samples.number[near_copies(data.gram, groups)]
     combined = np.einsum("mn,mnc->nc", crossed / sd[:, None], held_out.scores)
     known = combined, held_out.codes, held_out.weight, log_prior
     slope, midpoint, calibration = calibrate(*known, held_out.precision)
@@ -394,7 +173,7 @@ def select(
         float(own[0]),
         own_error,
         evidence,
-        copies if len(copies) else None,
+        _copies(data, groups),
     )
     return selection, slope * weight / (sd * score_sd), midpoint
 
@@ -418,6 +197,46 @@ def without_folds(
     return selection, selection.weight, np.zeros(1)
 
 
+def folds_of(
+    data: Summary, least: int, seed: int, groups: IntArray | None
+) -> IntArray | None:
+    """The fold of each sample, -1 where it is never held out; None if too few are.
+
+    Parameters
+    ----------
+    data, least, seed, groups
+        As in `select`.
+    """
+    samples, key = data.samples, data.key
+    assert samples is not None
+    folds = assign_folds(key, samples.codes, least, seed, groups=groups)
+    held = folds >= 0
+    largest = np.abs(key).max()
+    if groups is not None:
+        key, _ = unit_keys(key, samples.codes, groups)
+    if (
+        len(distinct(key[held], largest)[0]) < _LEAST_HELD_OUT
+        or len(np.unique(samples.codes[held])) < 2
+        or not _trainable(samples, folds, len(data.moments.counts), least)
+    ):
+        return None
+    return folds
+
+
+def _log_shares(held_out: HeldOut, n_classes: int) -> FloatArray:
+    """Logarithms of the shares of the classes among the held-out samples."""
+    counts = np.bincount(held_out.codes, held_out.weight, n_classes)
+    log_share: FloatArray = np.log(np.maximum(counts, 1e-300) / counts.sum())
+    return log_share
+
+
+def _copies(data: Summary, groups: IntArray | None) -> IntArray | None:
+    """Rows of X that may be copies; None without any."""
+    assert data.samples is not None
+    copies: IntArray = data.samples.number[near_copies(data.gram, groups)]
+    return copies if len(copies) else None
+
+
 def _trainable(samples: Samples, folds: IntArray, n_classes: int, least: int) -> bool:
     """Whether each training part has enough samples of every class for a variance."""
     for f in np.unique(folds):
@@ -426,50 +245,3 @@ def _trainable(samples: Samples, folds: IntArray, n_classes: int, least: int) ->
         if f >= 0 and (counts.min() < least or counts.sum() - n_classes < 1):
             return False
     return True
-
-
-def combine(
-    rule_of: Callable[[Name], LinearRule],
-    candidates: list[Name],
-    share: FloatArray,
-    offset: FloatArray,
-) -> LinearRule:
-    """One rule from the candidates' rules with equal class probabilities.
-
-    Parameters
-    ----------
-    rule_of : callable
-        The rule of a candidate; asked once for each that has a share, so that one of
-        them is in memory at a time.
-    candidates : list
-        Their names.
-    share : ndarray
-        What each rule is multiplied by.
-    offset : ndarray of shape (n_contrasts,)
-        What is added to the scores: the log-odds of the class probabilities, less the
-        midpoint.
-    """
-    coef: FloatArray | None = None
-    correction: FloatArray | None = None
-    divergence: FloatArray | None = None
-    intercept = offset.copy()
-    for name, factor in zip(candidates, share, strict=True):
-        if factor == 0:
-            continue
-        rule = rule_of(name)
-        if coef is None:
-            # The rule of a candidate is not changed; a single one is used as it is.
-            alone = factor == 1 and np.count_nonzero(share) == 1
-            coef = rule.coef if alone else factor * rule.coef
-        else:
-            add_scaled(coef, factor, rule.coef)
-        intercept += factor * rule.intercept
-        if rule.correction is not None:
-            part = factor * rule.correction
-            correction = part if correction is None else correction + part
-        if rule.divergence is not None:
-            part = factor * rule.divergence
-            divergence = part if divergence is None else divergence + part
-        del rule  # before the next is made
-    assert coef is not None
-    return LinearRule(coef, intercept, correction=correction, divergence=divergence)

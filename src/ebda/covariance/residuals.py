@@ -1,0 +1,166 @@
+"""Residuals of samples about their class means: in memory, or wherever the samples are.
+
+With n samples and p features, n far below p, everything that the residuals tell about
+the correlation lies in the span of their n rows. So the estimates are made in n
+dimensions, from the n x n Gram matrix; vectors over the features are only projected on
+the rows and made of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from ebda.data import Samples
+from ebda.kernels.threads import no_fork
+from ebda.typing import FloatArray, IntArray
+
+
+class Residuals(Protocol):
+    """Rows R: residuals in units of the standard deviations, times root information.
+
+    Those of a sample with a scale of its own are over this scale. They are centred by
+    class: whatever is projected on them is free of differences between the class means
+    of exactly these samples.
+    """
+
+    @property
+    def codes(self) -> IntArray:
+        """Class of each row."""
+
+    @property
+    def weight(self) -> FloatArray:
+        """Frequency weight of each row, above zero."""
+
+    def gram(self) -> FloatArray:
+        """``R R'``."""
+
+    def project(self, rows: FloatArray) -> FloatArray:
+        """``rows R'``, of shape (n_rows, n_samples)."""
+
+    def expand(self, combine: FloatArray) -> FloatArray:
+        """``combine R`` of shape (n_rows, n_features)."""
+
+
+@dataclass(frozen=True, eq=False)
+class RowResiduals:
+    """Residuals in memory: of some of the samples, about the class means of these.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_samples, n_features)
+        Those of all samples about any class means, times root information.
+    all_gram : ndarray of shape (n_samples, n_samples)
+        ``rows rows'``.
+    all_samples : Samples
+        Classes and weights of all samples.
+    used : ndarray of int
+        Those that are meant.
+    """
+
+    rows: FloatArray
+    all_gram: FloatArray
+    all_samples: Samples
+    used: IntArray
+
+    @property
+    def codes(self) -> IntArray:
+        return self.all_samples.codes[self.used]
+
+    @property
+    def weight(self) -> FloatArray:
+        return self.all_samples.weight[self.used]
+
+    def _centred(self, rows: FloatArray) -> FloatArray:
+        return centred(
+            rows, self.codes, np.sqrt(self.all_samples.information[self.used])
+        )
+
+    def gram(self) -> FloatArray:
+        return self._centred(
+            self._centred(self.all_gram[np.ix_(self.used, self.used)]).T
+        )
+
+    @no_fork()
+    def project(self, rows: FloatArray) -> FloatArray:
+        return self._centred((rows @ self.rows.T)[:, self.used])
+
+    @no_fork()
+    def expand(self, combine: FloatArray) -> FloatArray:
+        # The others count zero: to take a part of the rows would be to copy them.
+        padded = np.zeros((len(combine), len(self.rows)))
+        padded[:, self.used] = self._centred(combine)
+        product: FloatArray = padded @ self.rows
+        return product
+
+
+@dataclass(frozen=True, eq=False)
+class SampleResiduals:
+    """Residuals of samples wherever they are: each method is a pass over them.
+
+    Parameters
+    ----------
+    samples : Samples
+        Rows of X.
+    means : ndarray of shape (n_classes, n_features)
+        Class means, in units of X.
+    scale : ndarray of shape (n_features,)
+        Standard deviations.
+    """
+
+    samples: Samples
+    means: FloatArray
+    scale: FloatArray
+
+    @property
+    def codes(self) -> IntArray:
+        return self.samples.codes
+
+    @property
+    def weight(self) -> FloatArray:
+        return self.samples.weight
+
+    @property
+    def _root(self) -> FloatArray:
+        root: FloatArray = np.sqrt(self.samples.information)
+        return root
+
+    def gram(self) -> FloatArray:
+        root = self._root
+        gram = self.samples.gram(self.means, self.scale)
+        return centred(centred(gram, self.codes, root).T, self.codes, root)
+
+    def project(self, rows: FloatArray) -> FloatArray:
+        root = self._root
+        product = self.samples.projections(self.means, self.scale, rows).T
+        return centred(product * root, self.codes, root)
+
+    def expand(self, combine: FloatArray) -> FloatArray:
+        root = self._root
+        own = centred(combine, self.codes, root) * root
+        return self.samples.loadings(self.means, self.scale, own.T).T
+
+
+def centred(rows: FloatArray, codes: IntArray, root: FloatArray) -> FloatArray:
+    """Rows over the samples, less their projection on each class.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_rows, n_samples)
+        What is centred.
+    codes : ndarray of int of shape (n_samples,)
+        Classes.
+    root : ndarray of shape (n_samples,)
+        Square roots of what each sample counts in a class mean.
+
+    >>> centred(np.array([[1.0, 3.0, 5.0]]), np.array([0, 0, 1]), np.ones(3))
+    array([[-1.,  1.,  0.]])
+    """
+    out = np.array(rows)
+    for k in np.unique(codes):
+        member = np.flatnonzero(codes == k)
+        own = root[member]
+        out[:, member] -= np.outer(rows[:, member] @ own, own) / (own @ own)
+    return out

@@ -1,0 +1,63 @@
+"""Eigenvalues of the sample correlation, from the Gram matrix of the residuals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import eigh
+
+from ebda.covariance.residuals import Residuals
+from ebda.kernels.threads import one_blas_thread
+from ebda.typing import FloatArray
+
+# Eigenvalues this small, relative to the largest, are rounding.
+_NEGLIGIBLE = 1e-10
+
+
+@dataclass(frozen=True, eq=False)
+class Spectrum:
+    """Eigenvalues of the sample correlation ``C = R'R / df``, and of the Gram matrix.
+
+    Parameters
+    ----------
+    eigenvalue : ndarray of shape (rank,)
+        Those above zero, decreasing.
+    vectors : ndarray of shape (n_samples, rank)
+        Eigenvectors of ``R R'``: the eigenvectors of C are ``R' v / sqrt(df value)``.
+    df : float
+        Degrees of freedom of the residuals.
+    squares : ndarray of shape (n_samples,)
+        Squared lengths of the residuals, unweighted.
+    """
+
+    eigenvalue: FloatArray
+    vectors: FloatArray
+    df: float
+    squares: FloatArray
+
+
+def spectrum_of(residuals: Residuals, n_covariates: int = 0) -> Spectrum | None:
+    """Eigenvalues of the sample correlation; None without any.
+
+    Parameters
+    ----------
+    residuals : Residuals
+        Of the samples.
+    n_covariates : int
+        Columns that these were regressed on besides the classes.
+    """
+    weight = residuals.weight
+    df = float(weight.sum()) - len(np.unique(residuals.codes)) - n_covariates
+    if df <= 0:
+        return None
+    gram = residuals.gram()
+    squares = np.diag(gram) / weight
+    # On one thread: on several, its many small steps wait for each other, and took
+    # twenty times as long beside other work.
+    with one_blas_thread():
+        value, vectors = eigh(gram, overwrite_a=True, check_finite=False, driver="evd")
+    kept = np.flatnonzero(value > _NEGLIGIBLE * max(value[-1], 0.0))[::-1]
+    if not kept.size:
+        return None
+    return Spectrum(value[kept] / df, vectors[:, kept], df, squares)
