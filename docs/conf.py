@@ -82,7 +82,9 @@ autodoc_member_order = "bysource"
 # What scikit-learn gives to every estimator is described there.
 autodoc_default_options = {
     "exclude-members": "fit_transform, get_metadata_routing, set_output, "
-    "set_fit_request, set_partial_fit_request, set_predict_request, set_score_request"
+    "set_fit_request, set_partial_fit_request, set_predict_request, set_score_request, "
+    "set_predict_proba_request, set_predict_log_proba_request, set_transform_request, "
+    "set_decision_function_request"
 }
 autoclass_content = "class"
 numpydoc_show_class_members = False

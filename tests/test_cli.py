@@ -23,7 +23,7 @@ def test_demo_does_the_main_job(
     assert "of 34 wrong" in printed
     assert "of the genes do not differ" in printed
     assert "The first 3" in printed
-    assert "U50136_rna1_at" in printed
+    assert "X04085_rna1_at" in printed
     assert str(picture) in printed
     assert picture.read_bytes().startswith(b"\x89PNG")
 

@@ -205,6 +205,8 @@ def make_block(block_info: Any = None) -> Any:
     return X
 
 
+# The graph holds the weights of all features, and what missing values are replaced by.
+@pytest.mark.filterwarnings("ignore:Sending large graph")
 def test_data_larger_than_the_memory_of_the_workers() -> None:
     n, p = 100, 750_000  # 600 MB, and each of the two has less
     X = da.map_blocks(

@@ -269,7 +269,7 @@ PRIOR = (*MODEL, "prior_estimator_", "fields", "prior_", "fields")
         (("format",), 1, "has 'format', which this ebda does not know"),
         (("written_by",), 3, "written_by is not of type str"),
         (("data",), [1], "data are not a JSON object"),
-        (("model",), 1, "the model is not one of EBClassifier"),
+        (("model",), 1, r"the model is not one of .*EBClassifier"),
         (("model", "class"), "os.system", "the model is not one of"),
         (("model", "class"), "DiscretePrior", "the model is not one of"),
         (("model", "class"), ["EBClassifier"], "the model is not one of"),

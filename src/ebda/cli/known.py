@@ -38,6 +38,7 @@ def known_to(model: Any) -> list[str]:
 def given(covariates: Covariates | None, rows: IntArray) -> dict[str, Any]:
     """The argument of a prediction of some of the samples.
 
+    >>> import numpy as np
     >>> given({"age": [50.0, 60.0]}, np.array([1])), given(None, np.array([1]))
     ({'covariates': {'age': [60.0]}}, {})
     """

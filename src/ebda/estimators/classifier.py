@@ -367,6 +367,7 @@ register(
         posterior_=Nested("posterior", values=("c", "p")),
         common_difference_=Array(("c", "f")),
         squared_correlation_=Scalar((float,), least=0.0, most=1.0),
+        expectation_=Nested(("Expectation",)),
         groups_=Nested(("Grouping",)),
         covariates_=Nested(("Covariates",)),
         sample_scale_=Nested(("SampleScale",)),

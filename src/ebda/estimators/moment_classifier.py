@@ -53,7 +53,7 @@ class MomentClassifier(LinearClassifier):
     n_seen_: int
     midpoint_correction_: FloatArray | None
     # Fitted attributes that may be None.
-    _optional_results: tuple[str, ...] = ("midpoint_correction_", "expectation_")
+    _optional_results: tuple[str, ...] = ("midpoint_correction_",)
     # What a missing value is expected to be besides the midpoint, where it is known.
     expectation_: Expectation | None = None
 
@@ -343,7 +343,6 @@ def moment_schema(model: type[MomentClassifier], **fields: Kind) -> Schema:
         moments_=Nested(("ClassMoments",)),
         contrasts_=Nested(("Contrasts",)),
         midpoint_correction_=Array(("c", "p")),
-        expectation_=Nested(("Expectation",)),
         optional=model._optional_results,
         **fields,
     )
@@ -354,5 +353,5 @@ def _finish(model: MomentClassifier) -> None:
     model._check_parameters()
     model.samples_ = None
     for name in model._optional_results:
-        if not hasattr(model, name):
+        if name not in vars(model):
             setattr(model, name, None)
