@@ -375,3 +375,18 @@ def test_the_ranking_is_that_of_limma() -> None:
     np.testing.assert_allclose(marginal.t, LIMMA["t"], rtol=1e-6)
     np.testing.assert_allclose(marginal.p_value, LIMMA["p_value"], rtol=1e-6)
     np.testing.assert_allclose(marginal.df, LIMMA["df_total"], rtol=1e-6)
+
+
+def test_a_variance_for_each_class_is_refused() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(24, 50)), np.arange(24) % 2
+    rule = EBClassifier(variance="separate")
+    with pytest.raises(ValueError, match="use 'moderated' or 'pooled' with covariates"):
+        rule.fit(X, y, covariates=rng.normal(size=(24, 2)))
+
+
+def test_a_class_of_no_weight_is_named() -> None:
+    X, y = np.random.default_rng(0).normal(size=(20, 30)), np.repeat(["a", "b"], 10)
+    weight = np.repeat([1.0, 0.0], 10)
+    with pytest.raises(ValueError, match="no sample of class 'b'"):
+        EBClassifier().fit(X, y, sample_weight=weight, groups=np.arange(20) // 2)

@@ -564,3 +564,48 @@ def test_a_fit_by_the_command_line_says_what_is_missing(
     assert answer["missing_values"] == 18
     assert answer["features_without_values"] == ["g2"]
     assert "Missing values" in report.read_text()
+
+
+def uneven(n: int = 40, p: int = 200) -> tuple[np.ndarray, np.ndarray]:
+    """Half of the values of a fifth of the features are missing."""
+    rng = np.random.default_rng(12)
+    X, y = rng.normal(size=(n, p)), np.arange(n) % 2
+    X[:, :20] += y[:, None]
+    X[:, ::5][rng.random((n, p // 5)) < 0.5] = np.nan
+    return X, y
+
+
+def test_a_model_whose_features_have_unequal_noise_comes_back(tmp_path: Path) -> None:
+    X, y = uneven()
+    model = EBClassifier(covariance="diagonal", calibrate=False).fit(X, y)
+    assert model.contrasts_.noise is not None
+    modelfile.save(model, tmp_path / "model.ebda")
+    again = modelfile.load(tmp_path / "model.ebda")
+    np.testing.assert_array_equal(again.posterior_mean_, model.posterior_mean_)
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+
+
+def test_one_missing_value_does_not_undo_groups() -> None:
+    rng = np.random.default_rng(3)
+    groups, y = np.tile(np.arange(15), 2), np.repeat([0, 1], 15)
+    X = 3 * rng.normal(size=(15, 100))[groups] + rng.normal(size=(30, 100))
+    X[:, :10] += 2 * y[:, None]
+    rule = EBClassifier(covariance="diagonal", shrinkage="mean", calibrate=False)
+    want = rule.fit(X, y, groups=groups).ranking_.marginal.t
+    X[0, 99] = np.nan
+    got = rule.fit(X, y, groups=groups).ranking_.marginal.t
+    np.testing.assert_allclose(got[:99], want[:99], rtol=0.02)
+
+
+def test_a_sample_without_values_is_at_the_midpoint_of_weighted_means() -> None:
+    rng = np.random.default_rng(5)
+    y = np.arange(40) % 2
+    X = 10 + np.sqrt(2 / rng.chisquare(2, 40))[:, None] * rng.normal(size=(40, 30))
+    X[:, :5] += y[:, None]
+    rule = EBClassifier(
+        covariance="diagonal", shrinkage="mean", calibrate=False, sample_scale="own"
+    )
+    rule.fit(X, y)
+    score = rule.decision_function(np.full((1, 30), np.nan))
+
+    np.testing.assert_allclose(score, 0.0, atol=1e-8)

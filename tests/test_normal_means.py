@@ -269,3 +269,15 @@ def test_files_keep_what_is_reported(tmp_path: Path) -> None:
     again = load(tmp_path / "means.ebda")
     pd.testing.assert_frame_equal(again.to_frame(), means.to_frame())
     assert again.null_loc_ == means.null_loc_
+
+
+def test_standard_errors_are_estimated_about_the_mode() -> None:
+    rng = np.random.default_rng(4)
+    x = 5 + 0.1 * rng.standard_t(4, size=150)
+    x[:30] += rng.normal(size=30)
+    moved = NormalMeans(mode=5.0).fit(x, 0.1, 4)
+    plain = NormalMeans().fit(x - 5.0, 0.1, 4)
+    np.testing.assert_allclose(moved.scale_, plain.scale_, rtol=1e-9)
+    estimated = NormalMeans(mode="estimate").fit(x, 0.1, 4)
+    assert abs(estimated.mode_ - 5) < 0.1
+    assert np.median(estimated.scale_) < 0.2

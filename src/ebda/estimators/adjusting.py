@@ -26,7 +26,7 @@ from ebda.estimators.arrangement import (
 )
 from ebda.estimators.covariates import Covariates, Variables
 from ebda.estimators.moment_classifier import MomentClassifier
-from ebda.estimators.training import Training
+from ebda.estimators.training import Training, check_enough
 from ebda.moments import ClassMoments
 from ebda.moments.groups import Grouping
 from ebda.rule.linear_rule import LinearRule, slope_bias
@@ -89,6 +89,9 @@ class AdjustingClassifier(MomentClassifier):
 
         Also the training data that they are of.
         """
+        n_classes = len(given.classes)
+        counts = np.bincount(given.codes, given.weight, n_classes).astype(np.float64)
+        check_enough(given.classes, counts, self.variance)
         self.groups_, icc = None, 0.0
         training, self.covariates_ = adjust(given, self._names())
         if given.groups is None:

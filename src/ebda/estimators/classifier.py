@@ -90,7 +90,8 @@ class EBClassifier(PosteriorClassifier):
         values, and with ``calibrate=False``, it means "common".
     priors : None, "empirical", "uniform" or array-like of shape (n_classes,)
         Class probabilities, in the order of `classes_`. None and "empirical" take
-        the shares of the training data.
+        the shares of the training data; with groups, of the samples that these are
+        worth.
     calibrate : bool
         Whether samples are held out to turn scores into probabilities even where there
         is one rule and nothing to compare it with. False takes the scores of that rule

@@ -314,7 +314,7 @@ class MomentClassifier(LinearClassifier):
         return GapScores(
             self.coef_,
             self.intercept_,
-            sides @ self.moments_.means,
+            sides @ self._rule_moments().means,
             np.sqrt(self.contrasts_.variance),
             self.midpoint_correction_,
             self.expectation_,

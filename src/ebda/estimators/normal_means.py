@@ -134,17 +134,12 @@ class NormalMeans(BaseEstimator):
         self._check_parameters()
         given = Estimates.of(x, scale, df)
         values, errors = given.x[given.there], given.scale[given.there]
-        z = None
-        if given.df is not None:
-            t, degrees = values / errors, given.df[given.there]
-            errors = errors * se_of_t(t, degrees)
-        mode = self.mode
-        mode = (
-            most_likely_mode(values, errors) if isinstance(mode, str) else float(mode)
-        )
-        values = values - mode
-        if given.df is not None:
-            z = z_of_t(values / given.scale[given.there], degrees)
+        df = None if given.df is None else given.df[given.there]
+        mode = self._mode_of(values, errors, df)
+        values, z = values - mode, None
+        if df is not None:
+            t = values / errors
+            z, errors = z_of_t(t, df), errors * se_of_t(t, df)
         estimator = make_prior(
             self.prior, n_jobs=self.n_jobs, random_state=self.random_state
         )
@@ -161,6 +156,17 @@ class NormalMeans(BaseEstimator):
         self.scale_ = np.where(given.there, given.scale, np.nan)
         self.scale_[given.there] = errors
         return self
+
+    def _mode_of(
+        self, values: FloatArray, errors: FloatArray, df: FloatArray | None
+    ) -> float:
+        """The mode, with the standard errors that t statistics about it lead to."""
+        if not isinstance(self.mode, str):
+            return float(self.mode)
+        if df is not None:
+            about = values - np.median(values)
+            errors = errors * se_of_t(about / errors, df)
+        return most_likely_mode(values, errors)
 
     def _check_parameters(self) -> None:
         if self.null not in NULLS:

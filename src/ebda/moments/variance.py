@@ -114,6 +114,11 @@ def separate(moments: ClassMoments) -> Variance:
             f"variance='separate' needs two samples in every class; class number "
             f"{lonely[0]} has {counts[lonely[0]]:g} (variance='pooled' needs only one)"
         )
+    if moments.design is not None and moments.design.slope_covariance is not None:
+        raise ValueError(
+            "variance='separate' does not allow for what covariates take of the "
+            "degrees of freedom; use 'moderated' or 'pooled' with covariates"
+        )
     if moments.observed is None:
         by_class = moments.centred_squares / (counts - 1)[:, None]
         within = (1 / counts) @ by_class / np.sum(1 / counts)

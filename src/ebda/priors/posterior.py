@@ -299,7 +299,7 @@ register(
     Schema(
         RescaledPosterior,
         {
-            "posterior": Nested("posterior", values=VALUES),
+            "posterior": Nested("posterior"),
             "unit": Array(VALUES, ("finite", "positive")),
         },
         role="posterior",

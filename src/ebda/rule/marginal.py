@@ -22,6 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ebda.moments import ClassMoments, Contrasts, class_contrasts
+from ebda.moments.contrasts import error_factor, variance_of
 from ebda.moments.variance import moderated, variance_prior
 from ebda.rule.tails import normal_score
 from ebda.typing import FloatArray
@@ -120,6 +121,9 @@ def _t_of_values(moments: ClassMoments, contrasts: Contrasts) -> FloatArray:
         difference += w * moments.means[k]
         factor += w**2 / n
     t: FloatArray = difference / np.sqrt(factor * contrasts.variance)
+    if moments.design is not None:  # groups make the class means alike
+        w = contrasts.positive - contrasts.negative
+        t *= np.sqrt(error_factor(w**2, moments.n_values) / variance_of(w, w, moments))
     t[:, contrasts.constant] = 0.0
     return t
 
