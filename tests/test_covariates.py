@@ -70,7 +70,7 @@ def test_coefficients_are_those_of_least_squares() -> None:
     model = quick().fit(X, y, covariates=covariates)
     plate = (covariates["plate"] == "p2").astype(float)
     D = np.column_stack([np.ones(40), y, plate, covariates["age"]])
-    b, rss = np.linalg.lstsq(D, X)[:2]
+    b, rss = np.linalg.lstsq(D, X, rcond=None)[:2]
     found = model.covariates_
     assert found is not None
     slopes = found.slopes[found.slopes.any(axis=1)]
