@@ -23,7 +23,9 @@ from ebda.moments.variance import pooled
 from ebda.paper.repetition import _exact, seed_of
 from ebda.paper.studies import TABLES
 from ebda.priors import DirichletProcess, DiscretePrior, PointNormalPrior
-from ebda.priors.chain import ChainPosterior, RenewalChain, coarse, fit_chain
+from ebda.priors.chain import Chains, RenewalChain
+from ebda.priors.chain_fit import climb, coarse, fit_chains
+from ebda.priors.chain_posterior import ChainPosterior
 from ebda.priors.posterior import mean_slope
 from ebda.rule.effects import Effects
 from ebda.rule.shrinkage import SHRINKAGES
@@ -78,12 +80,12 @@ def test_the_posterior_is_that_of_all_paths(
     np.testing.assert_allclose(posterior.mean[0], mean, rtol=1e-10)
     variance = np.diag(covariance)
     np.testing.assert_allclose(posterior.sd[0] ** 2, variance, rtol=1e-9, atol=1e-12)
-    beside = found.products[0] - mean[1:] * mean[:-1]
+    beside = found.products[0, 0] - mean[1:] * mean[:-1]
     np.testing.assert_allclose(beside, np.diag(covariance, 1), rtol=1e-9, atol=1e-12)
     slope = np.diag(covariance @ np.linalg.inv(autoregression(p, rho)))
     np.testing.assert_allclose(mean_slope(posterior)[0], slope, rtol=1e-9, atol=1e-12)
     of_noise = multivariate_normal(cov=autoregression(p, rho)).logpdf(z)
-    assert found.log_likelihood == pytest.approx(log_density - of_noise, rel=1e-10)
+    assert found.log_likelihood[0] == pytest.approx(log_density - of_noise, rel=1e-10)
 
 
 def test_slopes_are_the_derivatives_of_the_means() -> None:
@@ -163,19 +165,40 @@ def test_probabilities_and_their_logarithms_agree(
 ) -> None:
     rng = np.random.default_rng(seed)
     sites, pair = rng.normal(size=(k, rows, n)) * 5, rng.normal(size=(k, k)) * 5
-    plain, total = messages(sites, pair, logs=False)
-    logs, log_total = messages(sites, pair, logs=True)
+    plain, total = messages(sites[None], pair[None], logs=False)
+    logs, log_total = messages(sites[None], pair[None], logs=True)
     np.testing.assert_allclose(log_total, total, rtol=1e-12, atol=1e-12)
-    plain, logs = plain - plain.max(axis=0), logs - logs.max(axis=0)
-    likely = plain > -500
-    np.testing.assert_allclose(logs[likely], plain[likely], rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(np.exp(logs), plain, rtol=1e-9, atol=1e-300)
     # Step by step.
     now, want = sites[..., 0], []
     for j in range(1, n):
         now = logsumexp(now[:, None] + pair[:, :, None], axis=0) + sites[..., j]
-        want.append(now - now.max(axis=0))
-    np.testing.assert_allclose(logs[..., 1:], np.moveaxis(want, 0, 2), atol=1e-9)
-    np.testing.assert_allclose(log_total, logsumexp(now, axis=0), rtol=1e-10)
+        want.append(now - logsumexp(now, axis=0))
+    np.testing.assert_allclose(logs[0, ..., 1:], np.moveaxis(want, 0, 2), atol=1e-9)
+    np.testing.assert_allclose(log_total[0], logsumexp(now, axis=0), rtol=1e-10)
+
+
+@pytest.mark.parametrize("rows", [1, 400])
+def test_chains_side_by_side_do_not_know_of_each_other(rows: int) -> None:
+    """Neither the atoms nor the arithmetic of the others matter."""
+    models = [
+        chain(40),
+        chain(40, 0.9, -0.3, DiscretePrior([0.0, 1.0], [0.7, 0.3])),
+        chain(40, 1e-3, 0.999, DiscretePrior([-60, 0, 50], [0.01, 0.98, 0.01])),
+        chain(40, 0.1, 0.0, DiscretePrior([-3, -1, 0, 1, 2], [1, 1, 4, 2, 1])),
+    ]
+    z = np.random.default_rng(9).normal(size=(4, rows, 40)) * 2
+    together = Chains.of(models).smooth(z)
+    for k, model in enumerate(models):
+        alone, states = model.smooth(z[k]), len(model.distribution.atoms)
+        for name in ("weights", "pairs"):
+            got = getattr(together, name)[k, :states]
+            got = got[:, :states] if name == "pairs" else got
+            np.testing.assert_allclose(got, getattr(alone, name)[0], atol=1e-10)
+        np.testing.assert_array_equal(together.weights[k, states:], 0.0)
+        for name in ("log_likelihood", "products"):
+            got, want = getattr(together, name)[k], getattr(alone, name)[0]
+            np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-9)
 
 
 # The fit
@@ -196,7 +219,7 @@ def simulated(
 
 def fitted(z: np.ndarray, rho: float) -> RenewalChain:
     prior = DirichletProcess().fit(z.ravel()).prior_
-    return fit_chain(z, rho, prior, np.zeros(z.shape[1], dtype=bool))
+    return fit_chains([z], [rho], [prior], np.zeros(z.shape[1], dtype=bool))[0]
 
 
 @pytest.mark.parametrize("rho", [0.3, 0.7])
@@ -226,7 +249,7 @@ def test_each_step_is_uphill() -> None:
     model = chain(800, 0.5, 0.6, DiscretePrior([-1, 0, 0.5, 1], [0.1, 0.7, 0.1, 0.1]))
     found = []
     for _ in range(12):
-        model, log_likelihood = model.step(z)
+        ((model, log_likelihood),) = climb([model], z[None], 1)
         found.append(log_likelihood)
     assert (np.diff(found) > -1e-9).all()
     assert 0.0 in model.distribution.atoms

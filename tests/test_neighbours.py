@@ -7,15 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ebda import EBClassifier
 from ebda.covariance.autoregressive import (
     transposed,
     unwhiten,
     unwhiten_transposed,
     whiten,
 )
-from ebda.covariance.neighbours import Autoregression, neighbour_correlation
+from ebda.covariance.neighbours import Autoregression, neighbour_correlations
 from ebda.data import RowSamples
 from ebda.datasets import make_two_class
+from ebda.kernels.residuals import LAGS
 from ebda.moments.classwise import class_moments
 from ebda.moments.variance import pooled
 from ebda.sizes import override
@@ -33,12 +35,18 @@ def kept(
     return RowSamples.of(X, codes, weight)
 
 
+def correlations_of(
+    X: np.ndarray, codes: np.ndarray, weight: np.ndarray | None = None
+) -> np.ndarray:
+    moments = class_moments(X, codes, int(codes.max()) + 1, weight)
+    samples = kept(X, codes, weight)
+    return neighbour_correlations(samples, moments.means, pooled(moments).within)
+
+
 def correlation_of(
     X: np.ndarray, codes: np.ndarray, weight: np.ndarray | None = None
 ) -> float:
-    moments = class_moments(X, codes, int(codes.max()) + 1, weight)
-    samples = kept(X, codes, weight)
-    return neighbour_correlation(samples, moments.means, pooled(moments).within)
+    return float(correlations_of(X, codes, weight)[0])
 
 
 def autoregressive(
@@ -140,23 +148,23 @@ def test_the_estimate_does_not_depend_on_the_tiles(width: int) -> None:
     moments = class_moments(X, codes, 2)
     variance = np.maximum(pooled(moments).within, 1e-9)
 
-    def estimate() -> float:
+    def estimate() -> np.ndarray:
         samples, constant = kept(X, codes), np.ptp(X, axis=0) == 0
-        return neighbour_correlation(samples, moments.means, variance, constant)
+        return neighbour_correlations(samples, moments.means, variance, constant)
 
     want = estimate()
     with override(tile_elements=40 * width):
-        assert estimate() == pytest.approx(want, rel=1e-10)
+        np.testing.assert_allclose(estimate(), want, rtol=1e-10)
 
 
 def test_the_estimate_by_definition() -> None:
-    X, codes = autoregressive(10, 31, 0.8, seed=8)
+    X, codes = autoregressive(10, 93, 0.8, seed=8)
     residual = X - np.vstack([X[codes == k].mean(axis=0) for k in (0, 1)])[codes]
     R = residual / np.sqrt((residual**2).sum(axis=0) / 18)
     correlation = R.T @ R / 18
-    near = np.diag(correlation, 1).mean()
-    far = correlation[:11, 21:].mean()  # the first third with the last
-    assert correlation_of(X, codes) == pytest.approx(near - far, rel=1e-10)
+    near = np.array([np.diag(correlation, lag).mean() for lag in LAGS])
+    far = correlation[:31, 62:].mean()  # the first third with the last
+    np.testing.assert_allclose(correlations_of(X, codes), near - far, rtol=1e-10)
 
 
 def test_the_estimate_is_clipped_below_one() -> None:
@@ -189,3 +197,22 @@ def test_too_few_features_have_no_order(p: int) -> None:
     got = correlation_of(*autoregressive(10, p, 0.9, seed=6))
     assert np.isfinite(got)
     assert p > 2 or got == 0.0
+
+
+@pytest.mark.parametrize("rho", [0.3, 0.6, 0.9])
+def test_auto_asks_whether_the_correlations_are_those_of_an_autoregression(
+    rho: float,
+) -> None:
+    """Features sorted by a clustering have an order, and no autoregression."""
+    X, codes = autoregressive(25, 2000, rho, seed=11)
+    X /= X.std(axis=0)
+    names = {name for name, _ in EBClassifier().fit(X, codes).selection_.candidates}
+    assert "neighbours" in names
+    # Factors of a thousand, a hundred and ten neighbours.
+    rng = np.random.default_rng(11)
+    for run in (1000, 100, 10):
+        X += np.repeat(rng.normal(size=(len(X), 2000 // run)), run, axis=1)
+    names = {name for name, _ in EBClassifier().fit(X, codes).selection_.candidates}
+    assert "neighbours" not in names
+    asked = EBClassifier(covariance="neighbours").fit(X, codes)
+    assert asked.selection_.candidates == [("neighbours", "mean")]

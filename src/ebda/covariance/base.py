@@ -12,9 +12,9 @@ multiplies rows by the inverse of R, for the rule.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, Self
 
 import numpy as np
 
@@ -75,6 +75,14 @@ class Covariance(Protocol):
         return False
 
     @property
+    def is_contradicted(self) -> bool:
+        """Whether the data say that R is not of this kind.
+
+        It is not compared with others then, but used where it was asked for by name.
+        """
+        return False
+
+    @property
     def low_rank(self) -> tuple[FloatArray, FloatArray] | None:
         """L, of shape (n_features, k), and psi, if R is ``L L' + diag(psi)``."""
         return None
@@ -85,21 +93,32 @@ class Covariance(Protocol):
     def restore(self, e: FloatArray, values: Decorrelated) -> FloatArray:
         """eta, from an estimate of the means of decorrelated values."""
 
-    def prior(
-        self, z: FloatArray, fit: Callable[[], Prior], rough: bool = False
-    ) -> Prior:
-        """The prior of the means of decorrelated values.
+    def prior(self, z: FloatArray, fit: Callable[[], Prior]) -> Prior:
+        """The prior of the means of decorrelated values; see `priors`."""
+        return self.priors([self], [z], [fit])[0]
+
+    @classmethod
+    def priors(
+        cls,
+        parts: Sequence[Self],
+        z: Sequence[FloatArray],
+        fits: Sequence[Callable[[], Prior]],
+        rough: bool = False,
+    ) -> list[Prior]:
+        """The priors of the means of decorrelated values, of several folds.
 
         Parameters
         ----------
-        z : ndarray of shape (n_contrasts, n_features)
-            The values.
-        fit : callable
-            Fits a prior to them, without regard to their order.
+        parts : list of Covariance
+            The covariances of the folds, all of this class.
+        z : list of ndarray of shape (n_contrasts, n_features)
+            The values of each.
+        fits : list of callable
+            Each fits a prior to these, without regard to their order.
         rough : bool
             Whether it serves a comparison, and need not be as good as can be.
         """
-        return fit()
+        return [fit() for fit in fits]
 
     def solve(self, rows: FloatArray) -> FloatArray:
         """R^-1 times each row; `rows` is not changed, and may be returned."""

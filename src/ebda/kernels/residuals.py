@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -41,38 +42,44 @@ def signed_squares(residuals: FloatArray) -> FloatArray:
     return total
 
 
+# Distances along the order at which products of residuals are summed.
+LAGS = 1, 4, 16, 64
+
+
 @dataclass(frozen=True, eq=False)
 class NeighbourSums:
     """Sums over features in an order, which can be joined with those that follow.
 
     Parameters
     ----------
-    near : float
-        Sum over samples and neighbouring features of the products of residuals.
-    ends : ndarray of shape (n_samples, 2), optional
-        Residuals of the first and the last feature; None if there are no features.
+    near : ndarray of shape (n_lags,)
+        Sums over samples, and over features that are `LAGS` apart, of the products of
+        residuals.
+    first, last : ndarray of shape (n_samples, at most the largest lag)
+        Residuals of the first and of the last features.
     thirds : ndarray of shape (n_samples, 3)
         Sums of the residuals over each third of the features.
     """
 
-    near: float
-    ends: FloatArray | None
+    near: FloatArray
+    first: FloatArray
+    last: FloatArray
     thirds: FloatArray
 
     @classmethod
     def empty(cls, n_samples: int) -> NeighbourSums:
         """Sums over no features."""
-        return cls(0.0, None, np.zeros((n_samples, 3)))
+        none = np.empty((n_samples, 0))
+        return cls(np.zeros(len(LAGS)), none, none, np.zeros((n_samples, 3)))
 
     def join(self, right: NeighbourSums) -> NeighbourSums:
         """Sums over these features and those that follow them."""
-        near, thirds = self.near + right.near, self.thirds + right.thirds
-        if self.ends is None or right.ends is None:
-            ends = right.ends if self.ends is None else self.ends
-            return NeighbourSums(near, ends, thirds)
-        near += float(self.ends[:, 1] @ right.ends[:, 0])
-        ends = np.column_stack([self.ends[:, 0], right.ends[:, 1]])
-        return NeighbourSums(near, ends, thirds)
+        both, seam = np.hstack([self.last, right.first]), self.last.shape[1]
+        windows = (both[:, max(0, seam - lag) : seam + lag] for lag in LAGS)
+        near = self.near + right.near + _products(windows)
+        first = np.hstack([self.first, right.first])[:, : LAGS[-1]]
+        last = np.hstack([self.last, right.last])[:, -LAGS[-1] :]
+        return NeighbourSums(near, first, last, self.thirds + right.thirds)
 
 
 def neighbour_sums(residuals: FloatArray, third: IntArray) -> NeighbourSums:
@@ -88,9 +95,18 @@ def neighbour_sums(residuals: FloatArray, third: IntArray) -> NeighbourSums:
     used = third >= 0
     if not used.all():
         residuals, third = residuals[:, used], third[used]
-    if not residuals.shape[1]:
-        return NeighbourSums.empty(len(residuals))
     bounds = np.searchsorted(third, np.arange(4))
-    sums = [residuals[:, a:b].sum(axis=1) for a, b in pairwise(bounds)]
-    near = float(np.einsum("ij,ij->", residuals[:, 1:], residuals[:, :-1]))
-    return NeighbourSums(near, residuals[:, [0, -1]], np.column_stack(sums))
+    return NeighbourSums(
+        _products([residuals] * len(LAGS)),
+        residuals[:, : LAGS[-1]].copy(),
+        residuals[:, -LAGS[-1] :].copy(),
+        np.column_stack([residuals[:, a:b].sum(axis=1) for a, b in pairwise(bounds)]),
+    )
+
+
+def _products(residuals: Iterable[FloatArray]) -> FloatArray:
+    """Sums of the products of columns that are so far apart, for each lag its own."""
+    pairs = ((rows[:, lag:], rows) for rows, lag in zip(residuals, LAGS, strict=True))
+    return np.array(
+        [np.einsum("ij,ij->", far, rows[:, : far.shape[1]]) for far, rows in pairs]
+    )

@@ -130,11 +130,14 @@ class Recipe:
     def effects(self, data: Summary) -> dict[str, Effects]:
         """Prior and posterior under each covariance.
 
-        Covariances that find no correlation are the diagonal, and have its name.
+        Covariances that find no correlation are the diagonal, and have its name. Those
+        that the data contradict are left out where there are others.
         """
         found: dict[str, Effects] = {}
         for name in self.covariances:
             covariance = COVARIANCES[name](data)
+            if covariance.is_contradicted and len(self.covariances) > 1:
+                continue
             name = _INDEPENDENT if covariance.is_diagonal else name
             if name not in found:
                 values = covariance.decorrelate(data.contrasts.z)

@@ -167,11 +167,21 @@ class StackedEffects(Effects):
     @cached_property
     def priors(self) -> list[Prior]:
         """The prior of each fold."""
-        parts = np.split(self.z, len(self.covariances))
-        return [
-            part.prior(z, partial(self._refitted, z, noise), rough=True)
-            for part, z, noise in zip(self.covariances, parts, self.noises, strict=True)
+        folds = self.covariances
+        z = np.split(self.z, len(folds))
+        fits = [
+            partial(self._refitted, own, noise)
+            for own, noise in zip(z, self.noises, strict=True)
         ]
+        found: dict[int, Prior] = {}
+        # A fold may have found no correlation where others found some.
+        kinds: list[type[Covariance]] = list(dict.fromkeys(map(type, folds)))
+        for kind in kinds:
+            of = [k for k, fold in enumerate(folds) if type(fold) is kind]
+            parts, values = [folds[k] for k in of], [z[k] for k in of]
+            priors = kind.priors(parts, values, [fits[k] for k in of], rough=True)
+            found.update(zip(of, priors, strict=True))
+        return [found[k] for k in range(len(folds))]
 
     @property
     def noises(self) -> list[FloatArray | None]:

@@ -237,9 +237,8 @@ def _merge(parts: list[list[ClassMoments]]) -> list[ClassMoments]:
 
 def _stack(parts: list[NeighbourSums]) -> NeighbourSums:
     """Sums over the same features for all samples, in their order."""
-    ends = [part.ends for part in parts if part.ends is not None]
+    by_row = "first", "last", "thirds"
     return NeighbourSums(
-        sum(part.near for part in parts),
-        np.concatenate(ends) if ends else None,
-        np.concatenate([part.thirds for part in parts]),
+        reduce(np.add, (part.near for part in parts)),
+        *(np.concatenate([getattr(part, name) for part in parts]) for name in by_row),
     )
