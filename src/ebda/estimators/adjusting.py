@@ -103,6 +103,7 @@ class AdjustingClassifier(MomentClassifier):
             data = Summary(moments, contrasts, samples, covariates=training.covariates)
             icc = correlation_in(data, given.groups)
             self.groups_ = grouping(given, icc)
+            given = replace(given, counts=counts)
             training, self.covariates_ = adjust(weigh(given, icc), self._names())
             moments, samples = self._summarise(training)
         as_given = replace(training, weight=given.weight)

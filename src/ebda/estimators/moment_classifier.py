@@ -289,7 +289,8 @@ class MomentClassifier(LinearClassifier):
         """Normalised contrasts; an error where the samples are too few for any."""
         classes = training.classes
         self.classes_, self.moments_ = classes, moments
-        self.class_prior_ = validation.class_prior(self.priors, moments.counts)
+        counts = moments.counts if training.counts is None else training.counts
+        self.class_prior_ = validation.class_prior(self.priors, counts)
         check_enough(classes, moments.counts, self.variance)
         estimate = VARIANCES[self.variance].estimate
         contrasts = class_contrasts(moments, estimate(moments))
