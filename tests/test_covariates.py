@@ -390,3 +390,44 @@ def test_a_class_of_no_weight_is_named() -> None:
     weight = np.repeat([1.0, 0.0], 10)
     with pytest.raises(ValueError, match="no sample of class 'b'"):
         EBClassifier().fit(X, y, sample_weight=weight, groups=np.arange(20) // 2)
+
+
+def test_a_rule_without_features_has_the_bias_of_the_others() -> None:
+    """As if the estimates of the features that are gone had been zero."""
+    X, y, known = batches(18, n=60, p=200, effect=1.0, confounding=0.5)
+    model = EBClassifier(covariance="diagonal", shrinkage="mean")
+    model.fit(X, y, covariates=known)
+    absent = np.arange(200) % 3 > 0
+    found, rest = model.covariates_, model.without(absent).covariates_
+    assert found is not None
+    assert rest is not None
+    assert found.bias is not None
+    assert found.divergence is not None
+    assert rest.bias is not None
+    # Weights of the scores grow by what the standard deviation lacks.
+    left = model.without(absent).coef_
+    factor = np.max(left[:, ~absent] / model.coef_[:, ~absent])
+    share = found.divergence[:, ~absent].sum() / found.divergence.sum()
+    np.testing.assert_allclose(rest.bias, factor * share * found.bias, rtol=1e-10)
+    assert 0.1 < share < 0.6
+    # Nothing of the absent features is left: what they are does not matter.
+    other = X.copy()
+    other[:, absent] = 1e3
+    np.testing.assert_allclose(
+        model.without(absent).decision_function(other, covariates=known),
+        model.without(absent).decision_function(X, covariates=known),
+    )
+    # In two steps as in one.
+    twice = model.without(np.arange(200) % 3 == 1).without(absent)
+    assert twice.covariates_ is not None
+    np.testing.assert_allclose(twice.covariates_.bias, rest.bias, rtol=1e-10)
+    np.testing.assert_allclose(twice.intercept_, model.without(absent).intercept_)
+
+
+def test_a_rule_without_all_features_has_no_bias() -> None:
+    X, y, known = batches(19, n=60, p=40)
+    model = quick().fit(X, y, covariates=known).without(np.ones(40, bool))
+    assert model.covariates_ is not None
+    np.testing.assert_array_equal(model.covariates_.bias, 0.0)
+    score = model.decision_function(X, covariates=known)
+    np.testing.assert_allclose(score, score[0])

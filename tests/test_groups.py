@@ -313,3 +313,108 @@ def test_scales_of_samples_are_not_measured_beside_groups() -> None:
     assert EBClassifier().fit(X, y, groups=groups).sample_scale_ is None
     with pytest.raises(ValueError, match="sample_scale='own' cannot be used with"):
         EBClassifier(sample_scale="own").fit(X, y, groups=groups)
+
+
+def weighted(
+    seed: int, p: int = 300
+) -> tuple[FloatArray, IntArray, IntArray, IntArray]:
+    """Patients whose samples have the weights 1, 2 and 3."""
+    X, y, groups = patients(seed, 0.4, p=p)
+    X[:, :20] += 1.5 * y[:, None]
+    return X, y, groups, np.random.default_rng(seed).integers(1, 4, len(y))
+
+
+def test_the_intraclass_correlation_of_weights_is_that_of_copies() -> None:
+    X, y, groups, weight = weighted(20)
+    covariates = np.random.default_rng(0).normal(size=(len(y), 2))
+    rows = np.repeat(np.arange(len(y)), weight)
+    gram = X @ X.T
+    repeated = intraclass_correlation(
+        gram[np.ix_(rows, rows)], y[rows], groups[rows], covariates[rows], 0.9
+    )
+    f = weight.astype(float)
+    found = intraclass_correlation(gram, y, groups, covariates, 0.9, f)
+    assert found == pytest.approx(repeated, rel=1e-10)
+    # Copies are more alike than other samples of their group.
+    plain = intraclass_correlation(gram, y, groups, covariates, 0.9)
+    assert plain is not None
+    assert found is not None
+    assert found > plain + 0.05
+
+
+@pytest.mark.parametrize("with_covariates", [False, True])
+def test_weights_are_copies_in_their_groups(with_covariates: bool) -> None:
+    X, y, groups, weight = weighted(21)
+    rows = np.repeat(np.arange(len(y)), weight)
+    age = np.random.default_rng(1).normal(50, 10, len(y))
+    X += np.outer(age - 50, np.random.default_rng(2).normal(0, 0.05, X.shape[1]))
+    once, copies = EBClassifier(), EBClassifier()
+    known, known_of_copies = {"groups": groups}, {"groups": groups[rows]}
+    if with_covariates:
+        known["covariates"], known_of_copies["covariates"] = age, age[rows]
+    once.fit(X, y, sample_weight=weight, **known)
+    copies.fit(X[rows], y[rows], **known_of_copies)
+    assert once.groups_ is not None
+    assert copies.groups_ is not None
+    assert once.groups_.icc == pytest.approx(copies.groups_.icc, rel=1e-8)
+    assert once.groups_.n_samples == copies.groups_.n_samples == weight.sum()
+    np.testing.assert_allclose(once.groups_.n_effective, copies.groups_.n_effective)
+    np.testing.assert_allclose(once.class_prior_, copies.class_prior_)
+    np.testing.assert_allclose(once.contrasts_.z, copies.contrasts_.z, rtol=1e-7)
+    np.testing.assert_allclose(once.coef_, copies.coef_, rtol=1e-5, atol=1e-10)
+    np.testing.assert_allclose(
+        once.predict_proba(X), copies.predict_proba(X), rtol=1e-5, atol=1e-10
+    )
+
+
+def test_a_weight_makes_a_group_of_one_sample() -> None:
+    """Two copies of a patient's only sample are one patient, and not two."""
+    X, y, _ = patients(22, 0.0, p=200)
+    X[:, :20] += y[:, None]
+    n = len(y)
+    weight, alone = np.where(np.arange(n) % 3, 1, 3), np.arange(n)
+    rows = np.repeat(alone, weight)
+    once = EBClassifier().fit(X, y, sample_weight=weight, groups=alone)
+    copies = EBClassifier().fit(X[rows], y[rows], groups=rows)
+    np.testing.assert_allclose(once.coef_, copies.coef_, rtol=1e-5, atol=1e-10)
+    assert once.groups_ is not None
+    assert once.groups_.icc > 0.99
+    plain = EBClassifier().fit(X, y)
+    np.testing.assert_allclose(once.contrasts_.z, plain.contrasts_.z, atol=0.05)
+
+
+def test_class_probabilities_are_those_of_the_samples() -> None:
+    """Features that are alike say nothing of how frequent a class is."""
+    rng = np.random.default_rng(23)
+    groups = np.repeat(np.arange(24), np.where(np.arange(24) % 2, 1, 6))
+    y = groups % 2
+    X = rng.normal(size=(24, 200))[groups] + 0.1 * rng.normal(size=(len(y), 200))
+    X[:, :10] += 2 * y[:, None]
+    model, plain = EBClassifier().fit(X, y, groups=groups), EBClassifier().fit(X, y)
+    np.testing.assert_array_equal(model.class_prior_, plain.class_prior_)
+    np.testing.assert_allclose(model.class_prior_, [6 / 7, 1 / 7])
+    # What the samples are worth is another matter.
+    assert model.groups_ is not None
+    np.testing.assert_allclose(model.groups_.n_effective, 12, rtol=0.1)
+    given = EBClassifier(priors=[0.5, 0.5]).fit(X, y, groups=groups)
+    np.testing.assert_array_equal(given.class_prior_, [0.5, 0.5])
+
+
+def test_groups_that_read_the_same_are_refused() -> None:
+    X, y, _ = patients(24, 0.0, p=20)
+    names: list[Any] = [i // 2 for i in range(len(y))]
+    names[-1] = "1"
+    with pytest.raises(ValueError, match=r"groups has '1' as int and as str"):
+        EBClassifier().fit(X, y, groups=names)
+    with pytest.raises(ValueError, match=r"give all groups as one type"):
+        cross_validate(EBClassifier(), X, y, groups=np.array(names, dtype=object))
+
+
+def test_types_of_groups_do_not_matter() -> None:
+    X, y, groups = patients(25, 0.5, p=60)
+    model = EBClassifier(calibrate=False, covariance="diagonal", shrinkage="mean")
+    expected = model.fit(X, y, groups=groups).coef_.copy()
+    mixed: list[Any] = [int(g) if g % 2 else float(g) for g in groups]
+    mixed = [f"patient {g}" if g == 4 else g for g in mixed]
+    for other in (groups.astype(float), [str(g) for g in groups], mixed):
+        np.testing.assert_allclose(model.fit(X, y, groups=other).coef_, expected)

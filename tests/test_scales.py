@@ -9,11 +9,12 @@ import dask.array as da
 import numpy as np
 import pytest
 import zarr
-from scipy import sparse
+from scipy import sparse, stats
 
 import ebda
 from ebda import EBClassifier
 from ebda.covariance import Summary
+from ebda.covariance.elliptical import explained_by_scales, kurtosis
 from ebda.covariance.sample_scale import SampleScale
 from ebda.covariance.scales import may_differ, measure, moderate
 from ebda.data import InMemory, RowSamples
@@ -218,6 +219,73 @@ def test_calibration_finds_the_slope_of_scaled_scores() -> None:
     assert slope == pytest.approx(2.0, rel=0.1)
     assert midpoint == pytest.approx(0.0, abs=0.2)
     assert found.noise < 0.02
+
+
+# Whether they are what makes the tails heavy.
+
+
+def explained(X: np.ndarray, y: np.ndarray) -> float:
+    precision = converged(X, y).precision
+    return explained_by_scales(summary(X, y), summary(X, y, None, precision))
+
+
+def test_the_kurtosis_is_the_mean_over_the_features() -> None:
+    X, y, _ = draw(df=5.0, n=(9, 6), p=60)
+    X[:, 3] = y
+    residuals = X - np.array([X[y == k].mean(axis=0) for k in (0, 1)])[y]
+    varying = np.arange(60) != 3
+    expected = np.mean(stats.kurtosis(residuals[:, varying], fisher=False))
+    assert kurtosis(summary(X, y)) == pytest.approx(expected, rel=1e-10)
+
+
+def test_normal_residuals_have_the_kurtosis_of_their_degrees_of_freedom() -> None:
+    X, y, _ = draw(df=np.inf, n=(8, 8), p=20_000)
+    assert kurtosis(summary(X, y)) == pytest.approx(3 * 14 / 16, abs=0.02)
+
+
+def test_repeated_samples_have_the_kurtosis_of_weights() -> None:
+    X, y, _ = draw(df=3.0, n=(12, 9), p=80)
+    weight = 1 + np.arange(21) % 3
+    rows = np.repeat(np.arange(21), weight)
+    repeated = RowSamples.of(X[rows], y[rows], None)
+    moments = repeated.moments(2)
+    contrasts = class_contrasts(moments, VARIANCES["moderated"].estimate(moments))
+    found = kurtosis(summary(X, y, weight.astype(float)))
+    assert found == pytest.approx(kurtosis(Summary(moments, contrasts, repeated)))
+
+
+@pytest.mark.parametrize("factors", [0.0, 0.7])
+@pytest.mark.parametrize("df", [5.0, 2.0, 1.0])
+def test_elliptical_tails_are_explained(df: float, factors: float) -> None:
+    for n in ((40, 40), (15, 10)):
+        X, y, _ = draw(df=df, factors=factors, n=n)
+        assert explained(X, y) > 0.9
+
+
+def test_tails_of_some_features_are_not_explained() -> None:
+    """Some features of each sample are wild, more in one sample than in another."""
+    X, y, _ = draw(df=np.inf, effect=0.0, p=1000)
+    rng = np.random.default_rng(1)
+    wild = rng.random(X.shape) < rng.uniform(0, 0.1, len(y))[:, None]
+    assert converged(np.where(wild, 9 * X, X), y).is_worthwhile
+    assert explained(np.where(wild, 9 * X, X), y) < 0.5
+    # And not where no tails are heavy.
+    assert explained(X, y) == 0.0
+
+
+@pytest.mark.slow
+def test_few_elliptical_samples_are_enough() -> None:
+    """Labels alone would not say it: of five designs with 2 x 15 samples."""
+    wrong = dict.fromkeys(("common", "auto", "own"), 0.0)
+    for seed in range(5):
+        X, y, _ = draw(seed, 2.0, (15, 15), p=1000)
+        X_new, y_new, _ = draw(seed + 50, 2.0, (200, 200), p=1000)
+        for name in wrong:
+            model = EBClassifier(sample_scale=name).fit(X, y)
+            wrong[name] += float(np.mean(model.predict(X_new) != y_new)) / 5
+    gain = wrong["common"] - wrong["own"]
+    assert gain > 0.05
+    assert wrong["auto"] < wrong["common"] - 0.6 * gain
 
 
 # The classifier.

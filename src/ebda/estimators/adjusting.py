@@ -30,7 +30,7 @@ from ebda.estimators.training import Training, check_enough
 from ebda.moments import ClassMoments
 from ebda.moments.groups import Grouping
 from ebda.rule.linear_rule import LinearRule, slope_bias
-from ebda.typing import FloatArray
+from ebda.typing import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,6 +103,7 @@ class AdjustingClassifier(MomentClassifier):
             data = Summary(moments, contrasts, samples, covariates=training.covariates)
             icc = correlation_in(data, given.groups)
             self.groups_ = grouping(given, icc)
+            given = replace(given, counts=counts)
             training, self.covariates_ = adjust(weigh(given, icc), self._names())
             moments, samples = self._summarise(training)
         as_given = replace(training, weight=given.weight)
@@ -118,8 +119,24 @@ class AdjustingClassifier(MomentClassifier):
         if found is None or design is None or design.slope_covariance is None:
             return
         if rule.divergence is not None:
-            bias = slope_bias(rule.divergence, self.contrasts_, design.slope_covariance)
-            self.covariates_ = found.with_bias(bias)
+            self._keep_bias(rule.divergence)
+
+    def _keep_bias(self, divergence: FloatArray) -> None:
+        """What the errors of the slopes take from the scores of a rule."""
+        design, found = self.moments_.design, self.covariates_
+        assert found is not None
+        assert design is not None
+        assert design.slope_covariance is not None
+        bias = slope_bias(divergence, self.contrasts_, design.slope_covariance)
+        self.covariates_ = found.with_bias(bias, divergence)
+
+    def _leave_out(self, gone: IntArray, factor: float) -> None:
+        super()._leave_out(gone, factor)
+        found = self.covariates_
+        if found is not None and found.divergence is not None:
+            rest = factor * found.divergence
+            rest[:, gone] = 0.0
+            self._keep_bias(rest)
 
     def _scores(self, X: Any) -> Any:
         if not isinstance(X, Covaried):

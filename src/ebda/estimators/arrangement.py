@@ -20,7 +20,8 @@ from ebda.typing import FloatArray, IntArray
 def correlation_in(data: Summary, groups: IntArray) -> float:
     """The intraclass correlation, from the samples that are looked at again.
 
-    Where no two of these are in the same group, samples of a group count as one.
+    A sample of weight 2 is two equal samples of its group. Where no two are in the same
+    group, samples of a group count as one.
 
     Parameters
     ----------
@@ -36,7 +37,7 @@ def correlation_in(data: Summary, groups: IntArray) -> float:
     gram /= np.outer(root, root)
     own = groups[samples.number]
     found = intraclass_correlation(
-        gram, samples.codes, own, data.covariates, data.overlap
+        gram, samples.codes, own, data.covariates, data.overlap, samples.weight
     )
     return MOST if found is None else found
 
@@ -47,7 +48,8 @@ def arranged(training: Training, groups: Any, covariates: Any) -> Training:
     columns = None
     if covariates is not None:
         columns = Columns.of(Variables.of(covariates, n))
-    return replace(training, groups=check_groups(groups, n), columns=columns)
+    number = check_groups(groups, n, training.weight)
+    return replace(training, groups=number, columns=columns)
 
 
 def adjust(

@@ -85,13 +85,17 @@ class EBClassifier(PosteriorClassifier):
         (:mod:`ebda.covariance.scales`). The rule stays linear; probabilities, and with
         unequal class probabilities labels, depend on the scale of the new sample.
         "auto": where the training samples differ clearly, both are compared, and scales
-        are used if held-out labels are then clearly more probable. It needs held-out
-        samples, and all samples: of a stream with more than are kept, with missing
-        values, and with ``calibrate=False``, it means "common".
+        are used if held-out labels are then clearly more probable; where the values
+        look like those of an elliptical distribution, unless labels are then clearly
+        less probable (:mod:`ebda.covariance.elliptical`). It needs held-out samples,
+        and all samples: of a stream with more than are kept, with missing values, and
+        with ``calibrate=False``, it means "common".
     priors : None, "empirical", "uniform" or array-like of shape (n_classes,)
         Class probabilities, in the order of `classes_`. None and "empirical" take
-        the shares of the training data; with groups, of the samples that these are
-        worth.
+        the shares of the training samples. So they do with groups: how alike the
+        samples of a group are says nothing of how frequent a class is among the samples
+        to come. Where these are new patients, one sample each, give the shares of the
+        patients.
     calibrate : bool
         Whether samples are held out to turn scores into probabilities even where there
         is one rule and nothing to compare it with. False takes the scores of that rule
@@ -246,7 +250,8 @@ class EBClassifier(PosteriorClassifier):
         groups : array-like of shape (n_samples,), optional
             What samples belong to that are not independent, such as the patient:
             labels of any type. Those of a group are held out together, and count as
-            fewer, as far as they are alike (`groups_`).
+            fewer, as far as they are alike (`groups_`). A sample of weight 2 is two
+            equal samples of its group.
         covariates : array-like or data frame of shape (n_samples, n_covariates), \
 optional
             Numbers or categories, such as age, sex and plate. The features are

@@ -125,6 +125,9 @@ class Covariates:
     bias : ndarray of shape (n_contrasts, n_columns), optional
         What the errors of the slopes take from the score for a unit of each column
         (:func:`ebda.rule.linear_rule.slope_bias`).
+    divergence : ndarray of shape (n_contrasts, n_features), optional
+        What each feature adds to it: the share of the bias that a rule without some of
+        the features has. Given where `bias` is.
     """
 
     names: npt.NDArray[Any]
@@ -135,6 +138,7 @@ class Covariates:
     slopes: FloatArray
     explained: FloatArray
     bias: FloatArray | None = None
+    divergence: FloatArray | None = None
 
     def offset(self, given: Variables, coef: FloatArray) -> FloatArray:
         """What is subtracted from the scores of other samples."""
@@ -144,11 +148,19 @@ class Covariates:
         product: FloatArray = self.columns_of(given) @ slopes
         return product
 
-    def with_bias(self, bias: FloatArray) -> Covariates:
-        """The same with the bias of the columns that have slopes."""
+    def with_bias(self, bias: FloatArray, divergence: FloatArray) -> Covariates:
+        """The same with the bias of the columns that have slopes.
+
+        Parameters
+        ----------
+        bias : ndarray of shape (n_contrasts, n_slopes)
+            That of the rule.
+        divergence : ndarray of shape (n_contrasts, n_features)
+            Its parts by feature.
+        """
         every = np.zeros((len(bias), len(self.variable)))
         every[:, self.slopes.any(axis=1)] = bias
-        return replace(self, bias=every)
+        return replace(self, bias=every, divergence=divergence)
 
     def columns_of(self, given: Variables) -> FloatArray:
         """The columns of other samples, less the mean of those of the fit.
@@ -208,6 +220,12 @@ class Covariates:
         return " ".join(filter(None, [first, self.caution]))
 
 
+def _from_fields(fields: dict[str, Any]) -> Covariates:
+    if ("bias" in fields) != ("divergence" in fields):
+        raise ValueError("the bias of the slopes goes with its parts by feature")
+    return Covariates(**fields)
+
+
 register(
     Schema(
         Covariates,
@@ -220,8 +238,10 @@ register(
             "slopes": Array(("q", "p")),
             "explained": Array(("k",), ("zero or more",)),
             "bias": Array(("c", "q")),
+            "divergence": Array(("c", "p")),
         },
-        optional=frozenset({"bias"}),
+        optional=frozenset({"bias", "divergence"}),
+        build=_from_fields,
     )
 )
 

@@ -36,7 +36,7 @@ from ebda.rule.expected import Expectation, GapScores
 from ebda.rule.linear_rule import LinearRule, linear_rule, log_odds
 from ebda.storage.fields import COUNT, SQUEEZED, Array, Kind
 from ebda.storage.objects import Nested, Schema
-from ebda.typing import FloatArray
+from ebda.typing import FloatArray, IntArray
 
 
 class MomentClassifier(LinearClassifier):
@@ -139,7 +139,8 @@ class MomentClassifier(LinearClassifier):
         """A copy of the fitted classifier that does without some of the features.
 
         These features have no weight in it, and what they added to the intercept is
-        removed: their part of the midpoint, and of the correction of its bias. The
+        removed: their part of the midpoint, and of the correction of its bias. So is
+        their part of what covariates add to the scores, and of its bias. The
         scores keep their standard deviation, as far as features are independent, so
         that log-odds shrink as the separation of the classes does, and probabilities
         come closer to those of the classes. (Of ten real sets without 50, 80 and 95 %
@@ -177,16 +178,28 @@ class MomentClassifier(LinearClassifier):
             np.einsum("cj,cj,j->", w, w, self.contrasts_.variance)
             for w in (self.coef_, model.coef_)
         )
-        scale = np.sqrt(before / after) if after > 0 else 1.0
+        scale = float(np.sqrt(before / after)) if after > 0 else 1.0
         model.coef_ *= scale
         model.intercept_ = scale * shift + odds
-        if model.midpoint_correction_ is not None:
-            model.midpoint_correction_ = scale * model.midpoint_correction_
-            model.midpoint_correction_[:, gone] = 0.0
         model.selected_ = any_nonzero(model.coef_)
-        if model.expectation_ is not None:
-            model.expectation_ = model.expectation_.without(gone)
+        model._leave_out(gone, scale)
         return model
+
+    def _leave_out(self, gone: IntArray, factor: float) -> None:
+        """Take away what features add to the scores besides their coefficients.
+
+        Parameters
+        ----------
+        gone : ndarray of int
+            The features.
+        factor : float
+            What the coefficients of the others were multiplied by.
+        """
+        if self.midpoint_correction_ is not None:
+            self.midpoint_correction_ = factor * self.midpoint_correction_
+            self.midpoint_correction_[:, gone] = 0.0
+        if self.expectation_ is not None:
+            self.expectation_ = self.expectation_.without(gone)
 
     def _rule_moments(self) -> ClassMoments:
         """The moments that the rule was made from."""
@@ -276,7 +289,8 @@ class MomentClassifier(LinearClassifier):
         """Normalised contrasts; an error where the samples are too few for any."""
         classes = training.classes
         self.classes_, self.moments_ = classes, moments
-        self.class_prior_ = validation.class_prior(self.priors, moments.counts)
+        counts = moments.counts if training.counts is None else training.counts
+        self.class_prior_ = validation.class_prior(self.priors, counts)
         check_enough(classes, moments.counts, self.variance)
         estimate = VARIANCES[self.variance].estimate
         contrasts = class_contrasts(moments, estimate(moments))

@@ -33,6 +33,8 @@ class Training:
         Columns of the covariates (:mod:`ebda.estimators.covariates`).
     covariates : ndarray of shape (n_samples, n_columns), optional
         Those that `data` is adjusted for, less their mean.
+    counts : ndarray of shape (n_classes,), optional
+        Samples of each class as they were given, where groups make them count less.
     """
 
     data: Data
@@ -42,6 +44,7 @@ class Training:
     groups: IntArray | None = None
     columns: Any = None
     covariates: FloatArray | None = None
+    counts: FloatArray | None = None
 
 
 class TooFewSamplesError(ValueError):

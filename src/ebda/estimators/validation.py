@@ -306,12 +306,29 @@ def check_sample_weight(weight: npt.ArrayLike | None, n: int) -> FloatArray | No
     return w
 
 
-def check_groups(groups: npt.ArrayLike | None, n: int) -> npt.NDArray[np.intp] | None:
-    """The number of each sample's group; None where no two samples share one."""
+def check_groups(
+    groups: npt.ArrayLike | None, n: int, weight: FloatArray | None = None
+) -> npt.NDArray[np.intp] | None:
+    """The number of each sample's group; None where no two samples share one.
+
+    Parameters
+    ----------
+    groups : array-like of shape (n,), optional
+        Their names.
+    n : int
+        Number of samples.
+    weight : ndarray of shape (n,), optional
+        Frequency weights: a sample of weight 2 shares its group with its copy.
+
+    >>> check_groups(["b", "a", "b"], 3)
+    array([1, 0, 1])
+    """
     if groups is None:
         return None
     refuse_masked(groups=groups)
     names = np.asarray(groups)
+    if names.dtype.kind in "US" and not isinstance(groups, np.ndarray):
+        names = np.asarray(groups, dtype=object)  # NumPy makes numbers text beside text
     if names.shape != (n,):
         raise ValueError(
             f"groups has shape {names.shape}, but X has {n} samples: give the group "
@@ -324,9 +341,26 @@ def check_groups(groups: npt.ArrayLike | None, n: int) -> npt.NDArray[np.intp] |
             f"{missing[0]}; give samples that belong to no group one of their own"
         )
     if names.dtype.kind == "O":
-        names = names.astype(np.str_)
+        names = _text_of_groups(names)
     found, number = np.unique(names, return_inverse=True)
-    return None if len(found) == n else number
+    repeated = weight is not None and (weight > 1).any()
+    return number if len(found) < n or repeated else None
+
+
+def _text_of_groups(names: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Names of any types as text; an error where different ones read the same."""
+    text: dict[str, Any] = {}
+    # The first of equal names, such as 1 and 1.0, stands for all of them.
+    first = {name: name for name in reversed(names.tolist())}
+    for name in first.values():
+        other = text.setdefault(str(name), name)
+        if other is not name:
+            kinds = sorted({type(other).__name__, type(name).__name__})
+            raise ValueError(
+                f"groups has {str(name)!r} as {' and as '.join(kinds)}, which may be "
+                "one group or two; give all groups as one type"
+            )
+    return np.array([str(first[name]) for name in names.tolist()], dtype=np.str_)
 
 
 def class_prior(priors: Any, counts: FloatArray) -> FloatArray:

@@ -9,6 +9,10 @@ of its standard deviation. So sums over the features have the expectations
     tr(G)  ~ tr(P) + rho tr(PM),        tr(MG) ~ tr(PM) + rho tr(PMPM),
 
 G the Gram matrix of the residuals, and their ratio gives rho.
+
+A sample of weight f is f equal samples of its group. The traces over all copies are
+those of matrices over the samples: with F the weights, ``F^1/2 X`` in place of X, and
+``F^1/2 B F^1/2 - I`` in place of M, B the matrix that tells who is in the same group.
 """
 
 from __future__ import annotations
@@ -75,6 +79,7 @@ def intraclass_correlation(
     groups: IntArray,
     covariates: FloatArray | None = None,
     overlap: float = 1.0,
+    weight: FloatArray | None = None,
 ) -> float | None:
     """rho from the Gram matrix of the samples, between 0 and 0.999.
 
@@ -88,6 +93,8 @@ def intraclass_correlation(
         What is regressed on besides the classes.
     overlap : float
         How much smaller products of samples come out for missing values.
+    weight : ndarray of shape (n_samples,), optional
+        Frequency weights: 2 counts as two equal samples of the group.
 
     Returns
     -------
@@ -106,14 +113,22 @@ def intraclass_correlation(
     D = (codes[:, None] == np.unique(codes)).astype(np.float64)
     if covariates is not None:
         D = np.column_stack([D, covariates])
-    basis = orth(D)
+    f = np.ones(len(codes)) if weight is None else weight
+    root = np.sqrt(f)
+    basis = orth(root[:, None] * D)
     P = np.eye(len(codes)) - basis @ basis.T
-    M = (groups[:, None] == groups).astype(np.float64)
-    np.fill_diagonal(M, 0.0)
-    PM = P @ M
-    G = P @ gram @ P
+    # Pairs of copies of a sample are on the diagonal, and those of different ones not.
+    M = (groups[:, None] == groups) * np.outer(root, root)
+    np.fill_diagonal(M, np.maximum(f - 1, 0.0))
+    G = P @ (gram * np.outer(root, root)) @ P
     own, together = float(np.trace(G)), float((M * G).sum()) / overlap
-    n, once, twice = float(np.trace(P)), float(np.trace(PM)), float((PM * PM.T).sum())
+    n = float(f.sum()) - basis.shape[1]
+    MU = M @ basis
+    inside = basis.T @ MU
+    pairs = np.outer(f, f) * (M > 0)
+    np.fill_diagonal(pairs, f * np.diag(M))
+    once = -float(np.trace(inside))
+    twice = float(pairs.sum() - 2 * (MU**2).sum() + (inside**2).sum())
     below = own * twice - together * once
     if not (M.any() and below > 0):
         return None

@@ -46,8 +46,8 @@ class LinearRule:
     correction : ndarray of shape (n_contrasts, n_features), optional
         What each feature adds to the intercept to correct the bias of the midpoint.
         None where nothing is corrected.
-    divergence : ndarray of shape (n_contrasts,), optional
-        Sums of ``d eta_j / d z_j`` over the features, where it was computed.
+    divergence : ndarray of shape (n_contrasts, n_features), optional
+        ``d eta_j / d z_j`` of every feature, where it was computed.
     """
 
     coef: FloatArray
@@ -133,8 +133,7 @@ def rule_of_weights(
             bias = error_factor(sides, moments.n_values) / 2
         correction = divergence * bias
         intercept += correction.sum(axis=1)
-    total = None if divergence is None else divergence.sum(axis=1)
-    return LinearRule(coef, intercept, root_of_sum(variance), correction, total)
+    return LinearRule(coef, intercept, root_of_sum(variance), correction, divergence)
 
 
 def root_of_sum(variance: FloatArray) -> float:
@@ -160,8 +159,8 @@ def slope_bias(
 
     Parameters
     ----------
-    divergence : ndarray of shape (n_contrasts,)
-        Sums over the features.
+    divergence : ndarray of shape (n_contrasts, n_features)
+        ``d eta_j / d z_j`` of every feature of the rule.
     contrasts : Contrasts
         P and Q.
     covariance : ndarray of shape (n_classes, n_columns)
@@ -173,7 +172,7 @@ def slope_bias(
         What is to be added to the scores for a unit of each covariate.
     """
     sides = contrasts.positive - contrasts.negative
-    bias: FloatArray = divergence[:, None] * (sides @ covariance)
+    bias: FloatArray = divergence.sum(axis=1)[:, None] * (sides @ covariance)
     return bias
 
 

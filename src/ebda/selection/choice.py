@@ -1,4 +1,11 @@
-"""The choice between rules, and between a common scale and scales of the samples."""
+"""The choice between rules, and between a common scale and scales of the samples.
+
+Both scales are judged by how probable they make held-out labels. That tells little with
+few samples, and the values themselves tell more: an elliptical distribution leaves
+nothing of the tails once samples are divided by their scales
+(:mod:`ebda.covariance.elliptical`), and then weights are best in theory. So what the
+values speak for is used unless the labels clearly speak against it.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ebda.covariance import Summary
+from ebda.covariance.elliptical import is_elliptical
 from ebda.covariance.sample_scale import SampleScale, Scaling
 from ebda.rule.effects import Effects
 from ebda.selection.candidates import Recipe
@@ -24,9 +32,10 @@ Select = Callable[
     [Recipe, dict[str, Effects], Summary, bool],
     tuple[Selection, FloatArray, FloatArray],
 ]
-# Scales of the samples must be ahead by so many units of log-likelihood: they are not
-# used unless the data say so.
-_AHEAD = 2.0
+# Units of log-likelihood of the held-out labels by which scales of the samples must be
+# ahead, or may be behind where the samples look like those of an elliptical
+# distribution.
+_CLEARLY = 2.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,9 +119,10 @@ class Chooser:
         # In the same folds.
         own = self.compare(weighted.with_key(part.key), is_judged=True)
         found, least = own.selection.evidence, common.selection.evidence
-        if found is None or least is None or found <= least + _AHEAD:
+        if found is None or least is None:
             return common, None
-        return own, scale
+        needed = -_CLEARLY if is_elliptical(common.part, own.part) else _CLEARLY
+        return (own, scale) if found > least + needed else (common, None)
 
     def part(self, data: Summary) -> Summary:
         """What candidates are compared on."""
