@@ -84,11 +84,12 @@ class EBClassifier(PosteriorClassifier):
         elliptical distributions with heavy tails, and counts the less the larger it is
         (:mod:`ebda.covariance.scales`). The rule stays linear; probabilities, and with
         unequal class probabilities labels, depend on the scale of the new sample.
-        "auto": where the training samples differ clearly, and the values look like
-        those of an elliptical distribution (:mod:`ebda.covariance.elliptical`), both
-        are compared, and scales are used unless held-out labels are then clearly less
-        probable. It needs held-out samples, and all samples: of a stream with more than
-        are kept, with missing values, and with ``calibrate=False``, it means "common".
+        "auto": where the training samples differ clearly, both are compared. Where the
+        values look like those of an elliptical distribution, scales are used unless
+        held-out labels are then clearly less probable; elsewhere if they are clearly
+        more probable (:mod:`ebda.covariance.elliptical`). It needs held-out samples,
+        and all samples: of a stream with more than are kept, with missing values, and
+        with ``calibrate=False``, it means "common".
     priors : None, "empirical", "uniform" or array-like of shape (n_classes,)
         Class probabilities, in the order of `classes_`. None and "empirical" take
         the shares of the training samples. So they do with groups: how alike the
