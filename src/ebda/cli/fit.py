@@ -277,6 +277,7 @@ def _write(
                 sample_names=judged.sample_names.tolist(),
                 data=data,
                 command=options.command_line,
+                covariates=covariates_for(fitted.model, judged),
             )
         written["report"] = options.report
     return written
