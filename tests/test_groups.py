@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import sklearn
 from scipy import sparse
@@ -17,6 +19,8 @@ from sklearn.preprocessing import StandardScaler
 
 import ebda
 from ebda import EBClassifier
+from ebda.cli import main
+from ebda.datasets import load_golub
 from ebda.evaluation import cross_validate
 from ebda.moments.design import design_of
 from ebda.moments.groups import intraclass_correlation
@@ -297,6 +301,38 @@ def test_near_copies_are_reported() -> None:
     groups = np.arange(30)
     groups[11] = 4
     assert EBClassifier().fit(X, y, groups=groups).selection_.copies is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("noise", [0.0, 0.1, 0.5])
+def test_a_sample_of_leukemia_that_was_measured_twice(
+    noise: float, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In Python, on the terminal and in the report; not of the data as they are."""
+    golub = load_golub()
+    X = (np.sign(golub.data) * np.log1p(np.abs(golub.data)))[:, ::3]
+    rng = np.random.default_rng(0)
+    again = X[7] + noise * X.std(axis=0) * rng.normal(size=X.shape[1])
+    twice, y = np.vstack([X, again]), np.append(golub.target, golub.target[7])
+    model = EBClassifier(covariance="diagonal")
+    assert model.fit(X, golub.target).selection_.copies is None
+    copies = model.fit(twice, y).selection_.copies
+    assert copies is not None
+    assert copies.tolist() == [[7, 72]]
+    assert "7 and 72 are far more alike" in str(model.selection_)
+    names = [*(f"s{i}" for i in range(72)), "again"]
+    frame = pd.DataFrame(twice, names, [f"g{j}" for j in range(X.shape[1])])
+    frame.assign(kind=y).to_csv(tmp_path / "data.csv", index_label="name")
+    page = tmp_path / "page.html"
+    status = main(
+        ["fit", str(tmp_path / "data.csv"), "--target", "kind", "--cv", "2",
+         "--covariance", "diagonal", "--report", str(page)]
+    )  # fmt: skip
+    assert status == 0
+    assert "Samples s7 and again are far more alike" in capsys.readouterr().out
+    text = page.read_text()
+    assert "Samples that look like copies" in text
+    assert "Samples s7 and again are far more alike" in text
 
 
 @pytest.mark.parametrize("n_factors", [0, 3])

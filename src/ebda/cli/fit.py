@@ -249,7 +249,7 @@ def _fit(
         with by_name():
             own = covariates_for(model, test)
             tested = evaluate(model, test.X, test.y, own)
-    return Fitted(model, crossed, tested, seconds)
+    return Fitted(model, crossed, tested, seconds, table.sample_names.tolist())
 
 
 def _write(
@@ -277,6 +277,7 @@ def _write(
                 sample_names=judged.sample_names.tolist(),
                 data=data,
                 command=options.command_line,
+                covariates=covariates_for(fitted.model, judged),
             )
         written["report"] = options.report
     return written

@@ -26,6 +26,7 @@ class Fitted:
     cross_validated: Evaluation | None
     tested: Evaluation | None
     seconds: dict[str, float]
+    sample_names: list[str]
 
     @property
     def evaluation(self) -> Evaluation | None:
@@ -102,6 +103,7 @@ def record(
         "n_factors": model.n_factors_,
         "has_sample_scales": model.sample_scale_ is not None,
         "selection": selection_record(model.selection_),
+        "copies": _named_copies(fitted),
         "missing_values": n_missing(model),
         "features_without_values": without_values(model),
         **features_record(model, options.top, options.log),
@@ -132,12 +134,13 @@ def words(fitted: Fitted, written: dict[str, Path], options: argparse.Namespace)
             f"{'has' if len(gone) == 1 else 'have'} no weight: {quoted(gone, 5)}."
         )
     factors = counted(model.n_factors_, "common factor")
+    names = [escaped(name) for name in fitted.sample_names]
     found = (model.groups_, model.covariates_)
     parts += [str(known) for known in found if known is not None]
     if model.sample_scale_ is not None:
         parts.append(str(model.sample_scale_))
     parts += [
-        f"{model.selection_.words()} {factors} within the classes.\n"
+        f"{model.selection_.words(names)} {factors} within the classes.\n"
         f"{model.selection_.table()}",
         feature_words(model, options.top, options.log),
         "Time: " + ", ".join(f"{k} {v:.1f} s" for k, v in fitted.seconds.items()),
@@ -197,6 +200,13 @@ def without_values(model: EBClassifier) -> list[str]:
     names = getattr(model, "feature_names_in_", None)
     gone = np.flatnonzero(model.moments_.without_values).tolist()
     return [str(j + 1 if names is None else names[j]) for j in gone]
+
+
+def _named_copies(fitted: Fitted) -> list[list[str]]:
+    """Pairs of samples that look like copies."""
+    pairs = fitted.model.selection_.copies
+    names = fitted.sample_names
+    return [] if pairs is None else [[names[i] for i in pair] for pair in pairs]
 
 
 def selection_record(selection: Selection) -> list[dict[str, Any]]:

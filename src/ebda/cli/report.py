@@ -78,6 +78,7 @@ def run(options: argparse.Namespace) -> None:
             sample_names=shown.sample_names,
             data=data,
             command=data.get("command"),
+            covariates=covariates_for(model, table),
         )
     if not options.quiet:
         lines = [*remarks(table, match, options.missing), *shown.remarks]

@@ -102,7 +102,8 @@ def grouping(training: Training, icc: float) -> Grouping:
     weight = weight_of(training)
     n_groups = len(np.unique(training.groups[weight > 0]))
     worth = 1 / np.diag(design.mean_covariance)
-    return Grouping(icc, n_groups, float(weight.sum()), worth)
+    counts = np.bincount(training.codes, weight, len(training.classes)).astype(float)
+    return Grouping(icc, n_groups, float(weight.sum()), worth, counts)
 
 
 def weight_of(training: Training) -> FloatArray:

@@ -44,12 +44,15 @@ class Grouping:
         Number of samples, or the sum of their frequency weights.
     n_effective : ndarray of shape (n_classes,)
         Independent samples that each class is worth.
+    counts : ndarray of shape (n_classes,)
+        Samples of each class, or the sums of their frequency weights.
     """
 
     icc: float
     n_groups: int
     n_samples: float
     n_effective: FloatArray
+    counts: FloatArray
 
     def __str__(self) -> str:
         worth = ", ".join(f"{n:.1f}" for n in self.n_effective)
@@ -68,6 +71,7 @@ register(
             "n_groups": COUNT,
             "n_samples": Scalar((float,), least=0.0),
             "n_effective": Array(("k",), POSITIVE),
+            "counts": Array(("k",), POSITIVE),
         },
     )
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
@@ -12,6 +13,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from ebda.cached import cached_property
+from ebda.estimators.covariates import Covariates, Variables
 from ebda.evaluation.held_out import (
     Evaluation,
     class_codes,
@@ -45,6 +47,8 @@ class Case:
         Samples, in the model's columns.
     probabilities : ndarray of shape (n_samples, n_classes), optional
         Predictions of the model itself for X.
+    columns : ndarray of shape (n_samples, n_columns), optional
+        Covariates of the samples of X, as columns of the model's design.
     codes : ndarray of int of shape (n_samples,), optional
         True classes of the samples of X, where they are known.
     evaluation : Evaluation, optional
@@ -65,6 +69,7 @@ class Case:
     sample_names: list[str] | None
     data: dict[str, Any]
     command: str | None
+    columns: FloatArray | None = None
 
     @classmethod
     def checked(
@@ -76,6 +81,7 @@ class Case:
         sample_names: Iterable[Any] | None = None,
         data: Mapping[str, Any] | None = None,
         command: str | None = None,
+        covariates: Any = None,
     ) -> Case:
         """Check that everything belongs together, or raise an error that says why."""
         if not hasattr(type(model), "ranking_"):
@@ -86,6 +92,8 @@ class Case:
         check_is_fitted(model, _NEEDED)
         if y is not None and X is None:
             raise ValueError("y was given without X; give both, or an evaluation")
+        if covariates is not None and X is None:
+            raise ValueError("covariates were given without X; give both")
         if evaluation is not None and not np.array_equal(
             evaluation.classes, model.classes_
         ):
@@ -93,14 +101,17 @@ class Case:
                 f"the evaluation is of the classes {evaluation.classes.tolist()}, the "
                 f"model knows {model.classes_.tolist()}"
             )
-        probabilities = codes = None
+        probabilities = codes = columns = None
         if X is not None:
             # The model checks names and missing values, and says where they are wrong.
             matrix = check_array(X, accept_sparse=_SPARSE, ensure_all_finite=False)
             if y is not None and np.size(y) != matrix.shape[0]:
                 raise ValueError(f"X has {matrix.shape[0]} samples, y has {np.size(y)}")
             codes = None if y is None else class_codes(model.classes_, y)
-            probabilities = model.predict_proba(X)
+            given = {} if covariates is None else {"covariates": covariates}
+            probabilities = model.predict_proba(X, **given)
+            if covariates is not None:
+                columns = _columns(model, covariates, matrix.shape[0])
             X = matrix
         names = None if sample_names is None else [plain(s) for s in sample_names]
         held = [] if evaluation is None else [len(evaluation.codes)]
@@ -112,7 +123,8 @@ class Case:
                 "needs one name"
             )
         known = dict(data or {})
-        return cls(model, X, probabilities, codes, evaluation, names, known, command)
+        told = model, X, probabilities, codes, evaluation, names, known, command
+        return cls(*told, columns)
 
     @cached_property
     def ranking(self) -> Ranking:
@@ -134,7 +146,21 @@ class Case:
     @property
     def counts(self) -> FloatArray:
         """Number of fitted samples in each class."""
-        return np.asarray(self.model.moments_.counts)
+        groups = self.model.groups_
+        known = self.model.moments_ if groups is None else groups
+        return np.asarray(known.counts)
+
+    @property
+    def worth(self) -> FloatArray:
+        """Independent samples that those of each class are worth."""
+        groups = self.model.groups_
+        return self.counts if groups is None else np.asarray(groups.n_effective)
+
+    @property
+    def lacks_covariates(self) -> bool:
+        """Whether the model was adjusted, and its samples are not."""
+        known = self.model.covariates_ is not None
+        return known and self.X is not None and self.columns is None
 
     @property
     def sizes(self) -> list[str]:
@@ -182,6 +208,14 @@ class Case:
         """Name of a feature, or its column number from 0, as in scikit-learn."""
         names = self.ranking.names
         return f"x{column}" if names is None else plain(names[column])
+
+
+def _columns(model: Any, covariates: Any, n: int) -> FloatArray:
+    """Columns of the model's design; predictions have warned of new categories."""
+    found: Covariates = model.covariates_
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return found.columns_of(Variables.of(covariates, n))
 
 
 @dataclass(frozen=True, eq=False)
@@ -268,6 +302,8 @@ def scored(case: Case) -> Scored | None:
             "predicted by the model itself. If it was fitted to them, new samples will "
             "lie closer to the boundary"
         )
+        if case.lacks_covariates:
+            origin = f"taken to have the mean of the covariates, and {origin}"
         return Scored(p, case.codes, case.names_of(len(p)), origin, False)
     selection = case.model.selection_
     if selection.scores is None:

@@ -46,18 +46,20 @@ class Caution:
 
 
 def few_samples(case: Case) -> Caution | None:
-    """Classes with too few samples."""
+    """Classes with too few samples, or with samples that are worth too few."""
     few = [
         f"{label} ({count(n)})"
-        for label, n in zip(case.classes, case.counts, strict=True)
+        for label, n in zip(case.classes, case.worth, strict=True)
         if n < FEW
     ]
     if not few:
         return None
+    grouped = case.model.groups_ is not None
+    kind = "what is worth fewer than {} independent" if grouped else "fewer than {}"
     return Caution(
         True,
         "Few samples",
-        f"The model has fewer than {FEW} samples of {listed(few)}. The error below "
+        f"The model has {kind.format(FEW)} samples of {listed(few)}. The error below "
         "depends on single samples, and so does the list of features. More samples of "
         f"{'these classes' if len(few) > 1 else 'this class'} would help more than "
         "anything else.",
@@ -82,6 +84,28 @@ def confounded(case: Case) -> Caution | None:
     if found is None or not found.caution:
         return None
     return Caution(True, "Covariates partly confounded with the classes", found.caution)
+
+
+def not_adjusted(case: Case) -> Caution | None:
+    """Samples without the covariates that the model was adjusted for."""
+    if not case.lacks_covariates:
+        return None
+    names = listed(case.model.covariates_.names.tolist(), 6)
+    words = (
+        f"The model was adjusted for {names}, and the samples of this page were given "
+        "without. "
+    )
+    if case.evaluation is None:
+        words += (
+            "Their probabilities are those of samples with the mean of the fit, and "
+        )
+    else:
+        words += "The held-out predictions do not depend on that. But "
+    words += (
+        "what looks like a batch may be one of these. Give the covariates to "
+        "write_report, or their columns to ebda report."
+    )
+    return Caution(False, "Samples without covariates", words)
 
 
 def imbalance(case: Case) -> Caution | None:
@@ -178,11 +202,19 @@ def perfect_feature(case: Case) -> Caution | None:
 
 
 def batch(case: Case) -> Caution | None:
-    """A strong factor that splits the samples, or a sample unlike the others."""
+    """A strong factor that splits the samples, or a sample unlike the others.
+
+    Of samples that are adjusted for covariates, as far as these are given.
+    """
     if case.codes is None:
         return None
     names = case.names_of(len(case.codes))
-    batches, outliers = batches_and_outliers(case.X, case.codes, len(case.classes))
+    adjustment = None
+    if case.columns is not None:
+        adjustment = case.columns, case.model.covariates_.slopes
+    batches, outliers = batches_and_outliers(
+        case.X, case.codes, len(case.classes), adjustment
+    )
     words = []
     for factor in batches[:1]:
         group = [names[i] for i in factor.samples]
@@ -277,6 +309,7 @@ CHECKS: tuple[Callable[[Case], Caution | None], ...] = (
     batch,
     copies,
     confounded,
+    not_adjusted,
     no_error,
     perfect_feature,
     imbalance,

@@ -36,6 +36,11 @@ def method(case: Case) -> list[str]:
         "the true difference plus noise of unit variance. How many features truly "
         "differ, and by how much, was estimated from all features together (empirical "
         "Bayes), and each difference was shrunk accordingly. No tuning was needed.",
+        *[
+            str(known)
+            for known in (case.model.groups_, case.model.covariates_)
+            if known
+        ],
         _factors(case),
         _scales(case),
         _choice(case),

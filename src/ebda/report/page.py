@@ -42,6 +42,7 @@ def render(
     sample_names: Iterable[Any] | None = None,
     data: Mapping[str, Any] | None = None,
     command: str | None = None,
+    covariates: Any = None,
 ) -> str:
     """The report of a fitted model as one HTML page.
 
@@ -64,6 +65,9 @@ def render(
         "transformation", or anything else.
     command : str, optional
         The command that makes the page.
+    covariates : array-like or data frame of shape (n_samples, n_covariates), optional
+        Those of X, as for ``predict``. Without them the mean of the fit is taken, and a
+        page about a model that was adjusted says so.
 
     Returns
     -------
@@ -81,7 +85,8 @@ def render(
     >>> "sick against well" in page
     True
     """
-    case = Case.checked(model, X, y, evaluation, sample_names, data, command)
+    told = evaluation, sample_names, data, command, covariates
+    case = Case.checked(model, X, y, *told)
     found = scored(case)
     features = payload(case)
     shown = len(base64.b64decode(features["column"])) // 4
@@ -121,7 +126,8 @@ def write_report(path: str | os.PathLike[str], model: Any, **options: Any) -> No
     path : path-like
         Where to write the page.
     model, **options
-        As in :func:`render`: X, y, evaluation, sample_names, data, command.
+        As in :func:`render`: X, y, evaluation, sample_names, data, command,
+        covariates.
     """
     write(Path(path), render(model, **options))
 

@@ -15,8 +15,11 @@ from scipy import sparse
 from scipy.special import gammaln
 
 from ebda.covariance.factor import largest_by_chance
-from ebda.data import RowSamples
+from ebda.data import InMemory, Labels, RowSamples, Samples
 from ebda.typing import FloatArray, IntArray
+
+# Covariates of the samples, and the slopes of the features on them.
+Adjustment = tuple[FloatArray, FloatArray]
 
 # Number of factors examined: a batch that matters is among the strongest.
 _FACTORS = 3
@@ -49,9 +52,20 @@ class Factor:
 
 
 def strongest_factors(
-    X: Any, codes: IntArray, n_classes: int
+    X: Any, codes: IntArray, n_classes: int, adjustment: Adjustment | None = None
 ) -> tuple[FloatArray, FloatArray, IntArray]:
     """Shares of variance and scores of the first factors that are beyond chance.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+        Samples.
+    codes : ndarray of int of shape (n_samples,)
+        Their classes.
+    n_classes : int
+        Number of classes.
+    adjustment : tuple of two arrays, optional
+        Covariates of the samples, and slopes of the features on them.
 
     Returns
     -------
@@ -61,10 +75,16 @@ def strongest_factors(
     rows : ndarray of int
         The rows of X that the scores belong to.
     """
-    samples = RowSamples.of(X, codes, None).kept()
+    samples: Samples | None = RowSamples.of(X, codes, None).kept()
+    taken = 0
+    if adjustment is not None:
+        labels = Labels(codes, n_classes, allow_missing=True)
+        _, samples = InMemory(X).adjusted(*adjustment).summarise(labels, keep=True)
+        taken = int(np.linalg.matrix_rank(adjustment[0]))
+    assert isinstance(samples, RowSamples)
     moments = samples.moments(n_classes)
     samples = samples.as_in(moments)
-    df = float(moments.counts.sum() - (moments.counts > 0).sum())
+    df = float(moments.counts.sum() - (moments.counts > 0).sum()) - taken
     variance = moments.centred_squares.sum(axis=0) / max(df, 1.0)
     varying = variance > 0
     if df < 2 or not varying.any():
@@ -96,10 +116,16 @@ def two_groups(scores: FloatArray) -> tuple[float, float]:
 
 
 def batches_and_outliers(
-    X: Any, codes: IntArray, n_classes: int
+    X: Any, codes: IntArray, n_classes: int, adjustment: Adjustment | None = None
 ) -> tuple[list[Factor], list[Factor]]:
-    """Factors that split the samples into two groups, and those that are one sample."""
-    share, scores, rows = strongest_factors(X, codes, n_classes)
+    """Factors that split the samples into two groups, and those that are one sample.
+
+    Parameters
+    ----------
+    X, codes, n_classes, adjustment
+        As in `strongest_factors`.
+    """
+    share, scores, rows = strongest_factors(X, codes, n_classes, adjustment)
     batches, outliers = [], []
     for k, part in enumerate(share):
         u = scores[:, k]

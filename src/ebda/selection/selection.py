@@ -125,9 +125,15 @@ class Selection:
             "that belong together: fit(X, y, groups=...), --groups COLUMN."
         )
 
-    def words(self) -> str:
-        """Why there are these weights, and what is doubtful."""
-        return " ".join(filter(None, [self.reason, self.doubt, self.copy_words()]))
+    def words(self, names: Sequence[str] | None = None) -> str:
+        """Why there are these weights, and what is doubtful.
+
+        Parameters
+        ----------
+        names : sequence of str, optional
+            As in `copy_words`.
+        """
+        return " ".join(filter(None, [self.reason, self.doubt, self.copy_words(names)]))
 
     def __str__(self) -> str:
         return f"{self.words()}\n{self.table()}"
