@@ -47,6 +47,7 @@ FURTHER: dict[str, Maker] = {
     "EBClassifier": lambda n_jobs, seed: EBClassifier(priors="uniform"),
     "NPMLE": _diagonal("npmle"),
     "PointLaplace": _diagonal("laplace"),
+    "MartinWalker": _diagonal("martin_walker"),
     "DickerZhao": lambda n_jobs, seed: DickerZhao(priors="uniform"),
     "MeanVarianceAdaptive": lambda n_jobs, seed: MeanVarianceAdaptive(priors="uniform"),
     "ShrunkenCentroids": lambda n_jobs, seed: ShrunkenCentroids(
