@@ -20,12 +20,8 @@ from ebda.priors import (
     PointNormal,
     PointNormalPrior,
 )
-from ebda.priors.spike_slab import (
-    SpikeSlab,
-    SpikeSlabEstimator,
-    slab_weight,
-    truncated_moments,
-)
+from ebda.priors.slab_estimator import SpikeSlabEstimator, slab_weight
+from ebda.priors.spike_slab import SpikeSlab, truncated_moments
 from ebda.sizes import override
 
 PRIORS = [

@@ -26,7 +26,7 @@ from ebda.paper.studies import (
     published,
     published_errors,
 )
-from ebda.paper.summary import Cell, summarise, to_csv, to_markdown
+from ebda.paper.summary import Cell, agreement, summarise, to_csv, to_markdown
 
 FAST = ["--methods", "Oracle", "FAIR", "--jobs", "1"]
 RESULTS = ("results.csv", "reproduction.md", "figure1.svg")
@@ -197,6 +197,23 @@ def test_cells_that_differ_are_marked() -> None:
     assert cell(errors[:9], 0.5).z is None
     assert cell([0.1] * 10, 0.10004).z == 0
     assert cell([0.1] * 10, 0.2).z == -np.inf
+
+
+def test_further_methods_have_a_table_of_their_own() -> None:
+    other = Cell("table6", "study 3", "NPMLE", (0.3,) * 4, (), None)
+    text = to_markdown([cell([0.1] * 10, 0.1), other])
+    paper, further = text.split("Further methods:")
+    assert "| row | FAIR |" in paper
+    assert "| row | NPMLE |" in further
+    assert "| study 3 | 0.3000 |" in further
+    assert "NPMLE 4." in further
+    assert "1 of 1 cells" in paper
+
+
+def test_cells_that_agree_are_counted() -> None:
+    errors = np.random.default_rng(0).normal(0.1, 0.01, 100).clip(0).tolist()
+    few, near, far = cell(errors[:9], 0.1), cell(errors, 0.1005), cell(errors, 0.12)
+    assert agreement([few, near, far, near]) == (2, 3)
 
 
 def test_published_errors_are_means_over_both_classes_like_ours() -> None:

@@ -11,15 +11,9 @@ import pytest
 from scipy import sparse
 
 from ebda.baselines import IndependenceRule, PseudoInverseLDA, ThresholdedLDA
-from ebda.baselines.thresholded_covariance import (
-    LEAST_EIGENVALUE,
-    SparseCovariance,
-    Threshold,
-    count_pairs,
-    rate,
-    sparse_covariance,
-    split_risks,
-)
+from ebda.baselines.kept_pairs import keep_pairs
+from ebda.baselines.sparse_covariance import LEAST_EIGENVALUE, SparseCovariance
+from ebda.baselines.thresholded_covariance import Threshold, rate, split_risks
 from ebda.datasets import make_two_class
 from ebda.paper import optimal_rule
 from ebda.sizes import override
@@ -45,6 +39,12 @@ def by_definition(A: Any, df: int, soft: bool, adaptive: bool, step: float) -> A
     T = np.where(kept, S - soft * np.sign(S) * step * unit, 0.0)
     np.fill_diagonal(T, np.diag(S))
     return T
+
+
+def sparse_covariance(A: Any, df: int, kind: Threshold, step: float) -> Any:
+    kept, lowest = keep_pairs(A, df, kind, np.array([step]))
+    assert lowest == 0
+    return kept.covariance(step)
 
 
 def dense(found: SparseCovariance, p: int) -> Any:
@@ -85,10 +85,25 @@ def test_risks_are_their_definition(soft: bool, adaptive: bool) -> None:
             kind = Threshold(soft, adaptive)
             found = split_risks(A1, 29, A2, 13, kind, steps)
             np.testing.assert_allclose(np.diff(found), np.diff(want), rtol=1e-8)
-            counts = count_pairs(A1, 29, kind, steps)
-    assert counts.tolist() == [
-        sparse_covariance(A1, 29, kind, step).n_pairs for step in steps
-    ]
+
+
+@pytest.mark.parametrize("size", [1 << 20, 25])
+@pytest.mark.parametrize(("soft", "adaptive"), KINDS)
+def test_pairs_are_found_once_for_all_thresholds(
+    soft: bool, adaptive: bool, size: int
+) -> None:
+    A, kind = residuals(30, 12), Threshold(soft, adaptive)
+    steps = np.array([0.0, 0.2, 0.5, 1.0, 9.0])
+    with override(covariance_block=size):
+        alone = [sparse_covariance(A, 29, kind, step) for step in steps]
+        assert alone[0].n_pairs > 30 >= alone[2].n_pairs > 0
+        for most in (np.inf, 30):
+            kept, lowest = keep_pairs(A, 29, kind, steps, most)
+            # The lowest that keeps few enough.
+            assert lowest == sum(one.n_pairs > most for one in alone)
+            for step, want in zip(steps[lowest:], alone[lowest:], strict=True):
+                found = kept.covariance(step)
+                np.testing.assert_array_equal(dense(found, 12), dense(want, 12))
 
 
 @pytest.mark.parametrize("dense_features", [1, 12, 1000])

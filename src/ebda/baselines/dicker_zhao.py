@@ -13,6 +13,7 @@ the posterior of theta_kj. The rule is not linear, for a sample tells about thet
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -176,10 +177,19 @@ def log_integral(
     variance : float
         v.
     """
-    total = np.full(t.shape, -np.inf)
-    for mean, weight in zip(means, log_weights, strict=True):
-        np.logaddexp(total, weight + (t - mean / 2) * (mean / variance), out=total)
-    summed: FloatArray = total.sum(axis=1)
+
+    def logs() -> Iterator[FloatArray]:
+        for mean, weight in zip(means, log_weights, strict=True):
+            yield weight + (t - mean / 2) * (mean / variance)
+
+    # The largest is taken out, for which the logs are formed twice: that is cheap.
+    top, total = np.full(t.shape, -np.inf), np.zeros(t.shape)
+    for log in logs():
+        np.maximum(top, log, out=top)
+    for log in logs():
+        log -= top
+        total += np.exp(log, out=log)
+    summed: FloatArray = (top + np.log(total)).sum(axis=1)
     return summed
 
 

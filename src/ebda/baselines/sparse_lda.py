@@ -8,26 +8,27 @@ import numpy as np
 
 from ebda.baselines.base import SampleClassifier, midpoint_rule
 from ebda.baselines.held_out import amounts, fewest, sum_over_folds
+from ebda.baselines.kept_pairs import Thresholded, keep_pairs
 from ebda.baselines.scaled_samples import ScaledSamples
-from ebda.baselines.thresholded_covariance import (
-    SparseCovariance,
-    Threshold,
-    feasible,
-    rate,
-    sparse_covariance,
-)
+from ebda.baselines.sparse_covariance import PRECISE, SparseCovariance
+from ebda.baselines.thresholded_covariance import Threshold, rate
 from ebda.estimators import validation
 from ebda.estimators.linear_classifier import CLASS_PRIOR, SELECTED, linear_schema
 from ebda.kernels.rows import any_nonzero
 from ebda.moments.classwise import ClassMoments
 from ebda.rule.linear_rule import LinearRule
+from ebda.sizes import sizes
 from ebda.storage.fields import COUNT, Array, Scalar
 from ebda.storage.objects import register
 from ebda.typing import FloatArray, IntArray
 
-# Constants that are compared; little is left beyond the largest.
-COVARIANCE = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0)
+# Constants that are compared; little is left beyond the largest. Of the pairs without a
+# covariance about p**(-M1**2 / 2) are kept: below 1 they are most of all, and cost the
+# most time.
+COVARIANCE = (1.0, 1.5, 2.0, 2.5, 3.0, 4.0)
 DIFFERENCE = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0)
+# Precision of the weights that held-out samples are classified by.
+_ROUGH = 1e-5
 
 
 class SparseLDA(SampleClassifier):
@@ -44,7 +45,8 @@ class SparseLDA(SampleClassifier):
     Parameters
     ----------
     covariance_constant : None, float or array-like
-        M1, or the constants to choose from; 1 for the bare rate of the paper.
+        M1, or the constants to choose from; 1 for the bare rate of the paper. None for
+        1, 1.5, 2, 2.5, 3 and 4.
     difference_constant : None, float or array-like
         M2, or the constants to choose from; 1 for the bare rate of the paper.
     exponent : float
@@ -118,14 +120,16 @@ class SparseLDA(SampleClassifier):
         samples = ScaledSamples.of(X, codes, self.scaled, moments)
         first = amounts("covariance_constant", self.covariance_constant, COVARIANCE)
         second = amounts("difference_constant", self.difference_constant, DIFFERENCE)
-        step = rate(len(samples.unit), len(codes))
-        first = feasible(samples.residual, samples.df, Threshold(), first, step)
+        whole, lowest = self._pairs(samples, first, sizes.covariance_pairs)
+        first = first[lowest:]
 
         def errors(train: IntArray, test: IntArray) -> FloatArray:
             part = ScaledSamples.of(X[train], codes[train], self.scaled)
+            pairs, _ = self._pairs(part, first)
             found = np.empty((len(first), len(second)))
             for row, constant in enumerate(first):
-                rules, _ = self._rules(part, constant, second, prior)
+                covariance = self._covariance(part, pairs, constant)
+                rules = self._rules(part, covariance, second, prior, _ROUGH)
                 for column, rule in enumerate(rules):
                     wrong = winners(X[test], rule) != codes[test]
                     found[row, column] = wrong.sum()
@@ -137,7 +141,8 @@ class SparseLDA(SampleClassifier):
         row, column = fewest(self.errors_)
         self.covariance_constant_ = float(first[row])
         self.difference_constant_ = float(second[column])
-        (rule,), covariance = self._rules(samples, first[row], second[[column]], prior)
+        covariance = self._covariance(samples, whole, first[row])
+        (rule,) = self._rules(samples, covariance, second[[column]], prior, PRECISE)
         self.n_pairs_, self.lift_ = covariance.n_pairs, covariance.lift
         kept = self._kept_differences(samples, second[column])
         self.n_differences_ = int(any_nonzero(kept).sum())
@@ -150,20 +155,34 @@ class SparseLDA(SampleClassifier):
         d = samples.differences
         return np.where(np.abs(d) > constant * size, d, 0.0)
 
+    def _pairs(
+        self, samples: ScaledSamples, first: FloatArray, most: float = np.inf
+    ) -> tuple[Thresholded, int]:
+        """Covariances for all M1 that keep few enough, and the place of the first."""
+        steps = first * rate(len(samples.unit), len(samples.residual))
+        return keep_pairs(samples.residual, samples.df, Threshold(), steps, most)
+
+    def _covariance(
+        self, samples: ScaledSamples, pairs: Thresholded, constant: float
+    ) -> SparseCovariance:
+        """The covariance with one M1."""
+        return pairs.covariance(
+            constant * rate(len(samples.unit), len(samples.residual))
+        )
+
     def _rules(
         self,
         samples: ScaledSamples,
-        first: float,
+        covariance: SparseCovariance,
         second: FloatArray,
         prior: FloatArray,
-    ) -> tuple[list[LinearRule], SparseCovariance]:
-        """The rules with one M1 and several M2, and their covariance."""
-        step = first * rate(len(samples.unit), len(samples.residual))
-        covariance = sparse_covariance(samples.residual, samples.df, Threshold(), step)
+        tolerance: float,
+    ) -> list[LinearRule]:
+        """The rules with one covariance and several M2."""
         kept = np.vstack([self._kept_differences(samples, m) for m in second])
-        weights = np.split(covariance.solve(kept), len(second))
+        weights = np.split(covariance.solve(kept, tolerance), len(second))
         coefs = [samples.coefficients(rows) for rows in weights]
-        return [midpoint_rule(c, samples.moments, prior) for c in coefs], covariance
+        return [midpoint_rule(c, samples.moments, prior) for c in coefs]
 
 
 def winners(X: Any, rule: LinearRule) -> IntArray:

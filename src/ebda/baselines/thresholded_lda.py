@@ -9,13 +9,12 @@ from sklearn.utils import check_random_state
 
 from ebda.baselines.base import SampleClassifier, midpoint_rule
 from ebda.baselines.held_out import amounts
+from ebda.baselines.kept_pairs import keep_pairs
 from ebda.baselines.scaled_samples import ScaledSamples
 from ebda.baselines.thresholded_covariance import (
     CONSTANTS,
     Threshold,
-    feasible,
     rate,
-    sparse_covariance,
     split_risks,
 )
 from ebda.estimators import validation
@@ -116,9 +115,14 @@ class ThresholdedLDA(SampleClassifier):
         threshold = Threshold(self.kind == "soft", bool(self.adaptive))
         samples = ScaledSamples.of(X, codes, self.scaled, moments)
         step = rate(samples.residual.shape[1], len(codes))
-        self.constants_ = feasible(
-            samples.residual, samples.df, threshold, constants, step
+        kept, lowest = keep_pairs(
+            samples.residual,
+            samples.df,
+            threshold,
+            constants * step,
+            sizes.covariance_pairs,
         )
+        self.constants_ = constants[lowest:]
         self.risks_ = np.zeros(len(self.constants_))
         if len(self.constants_) > 1:
             chosen = choose_features(
@@ -128,9 +132,7 @@ class ThresholdedLDA(SampleClassifier):
             part = samples.residual[:, chosen]
             self.risks_ = self._risks(part, codes, threshold, step)
         self.constant_ = float(self.constants_[-1 - self.risks_[::-1].argmin()])
-        covariance = sparse_covariance(
-            samples.residual, samples.df, threshold, self.constant_ * step
-        )
+        covariance = kept.covariance(self.constant_ * step)
         self.n_pairs_, self.lift_ = covariance.n_pairs, covariance.lift
         coef = samples.coefficients(covariance.solve(samples.differences))
         return midpoint_rule(coef, moments, self.class_prior_)

@@ -76,7 +76,7 @@ def make_two_class(
     means[1] = rng.normal(scale=background, size=n_features)
     means[1, : sizes.sum()] = np.repeat(effects, sizes)
     noise = rng.normal(size=(2 * n_per_class, n_features))
-    data = unwhiten(noise, rho) * np.sqrt(variance)
+    data = (unwhiten(noise, rho) if rho else noise) * np.sqrt(variance)
     data[n_per_class:] += means[1]
     return Bunch(
         data=data,

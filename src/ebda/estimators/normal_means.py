@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from ebda.estimators.estimates import Estimates
 from ebda.priors import family_of, make_prior
 from ebda.priors.mode import most_likely_mode
-from ebda.priors.posterior import Posterior, Prior, as_values
+from ebda.priors.posterior import Posterior, Prior, as_values, has_density
 from ebda.priors.reporting import NULLS, report
 from ebda.priors.student import se_of_t, z_of_t
 from ebda.rule.ranking import tail_average
@@ -72,7 +72,8 @@ class NormalMeans(BaseEstimator):
         Place and width of the null, in standard errors from the mode; 0 and 1 for the
         null of theory.
     log_likelihood_ : float
-        Log marginal density of all estimates.
+        Log marginal density of all estimates; NaN under a prior that has none
+        (:class:`~ebda.priors.MartinWalker`).
     x_, scale_ : ndarray
         Estimates and standard errors, adjusted for their degrees of freedom.
     posterior_ : Posterior
@@ -146,7 +147,9 @@ class NormalMeans(BaseEstimator):
         prior = estimator.fit(values, errors).prior_
         posterior = prior.posterior(values, errors)
         found = report(values, errors, z, posterior, family_of(estimator), self.null)
-        log_likelihood = float(np.sum(prior.logpdf(values, errors)))
+        log_likelihood = np.nan
+        if has_density(prior):
+            log_likelihood = float(np.sum(prior.logpdf(values, errors)))
         # Nothing is set before all is done: a fit that fails changes nothing.
         self.prior_estimator_ = estimator
         self.posterior_, self.log_likelihood_ = posterior, log_likelihood

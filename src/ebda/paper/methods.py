@@ -6,7 +6,6 @@ reproduce the published numbers.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from ebda.baselines import (
@@ -14,11 +13,11 @@ from ebda.baselines import (
     GreenshteinPark,
     IndependenceRule,
     LassoLogistic,
-    ShrunkenCentroids,
 )
 from ebda.estimators.classifier import EBClassifier
 from ebda.estimators.linear_classifier import LinearClassifier
 from ebda.moments.classwise import ClassMoments
+from ebda.paper.further import Maker
 from ebda.priors import DirichletProcess
 from ebda.rule.linear_rule import LinearRule
 from ebda.typing import IntArray
@@ -36,9 +35,6 @@ class PaperRule(EBClassifier):
     """The paper's rule, whose boundary goes through the midpoint of the class means."""
 
     _unbiased_midpoint = False
-
-
-Maker = Callable[[int | None, Any], LinearClassifier]
 
 
 def _dp(
@@ -107,20 +103,6 @@ METHODS: dict[int | str, dict[str, Maker]] = {
         **_others("separate"),
         "IR": _others()["IR"],
     },
-}
-# Methods that the tables can show beside the paper's columns, in every study.
-FURTHER: dict[str, Maker] = {
-    "EBClassifier": lambda n_jobs, seed: EBClassifier(priors="uniform"),
-    "NPMLE": lambda n_jobs, seed: EBClassifier(
-        prior="npmle",
-        shrinkage="mean",
-        covariance="diagonal",
-        priors="uniform",
-        calibrate=False,
-    ),
-    "ShrunkenCentroids": lambda n_jobs, seed: ShrunkenCentroids(
-        priors="uniform", random_state=seed
-    ),
 }
 
 

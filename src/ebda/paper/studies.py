@@ -13,7 +13,8 @@ from typing import Any
 from sklearn.utils import Bunch
 
 from ebda.datasets import load_golub, make_factor_classes, make_two_class
-from ebda.paper.methods import FURTHER, METHODS
+from ebda.paper.further import FURTHER
+from ebda.paper.methods import METHODS
 
 N_PER_CLASS, N_FEATURES, VARIANCE = 25, 10_000, 12.5
 

@@ -16,6 +16,8 @@ from ebda.paper.studies import TABLES, methods_of, published
 # Half a unit of the last printed digit.
 _ROUNDING = 0.5e-4
 _FEWEST_REPETITIONS = 10
+# Standard errors from the published value beyond which a cell is marked.
+_FAR = 3
 # Columns of results.csv: properties of a cell, and how they are printed.
 FIELDS = {
     "table": "",
@@ -106,6 +108,12 @@ def _cell(place: tuple[str, str, str], runs: list[Record]) -> Cell:
     return Cell(*place, errors, known, published(*place))
 
 
+def agreement(cells: Iterable[Cell]) -> tuple[int, int]:
+    """Cells within three standard errors of the published one, and cells compared."""
+    distances = [cell.z for cell in cells if cell.z is not None]
+    return sum(abs(z) <= _FAR for z in distances), len(distances)
+
+
 def to_csv(cells: Iterable[Cell]) -> str:
     """``results.csv``: one line per cell."""
     text = io.StringIO()
@@ -122,13 +130,16 @@ def to_csv(cells: Iterable[Cell]) -> str:
 
 def to_markdown(cells: Sequence[Cell]) -> str:
     """Each table beside the published one, with differences marked."""
+    within, compared = agreement(cells)
     parts = [
         "# The paper's tables, reproduced\n",
         "A cell reads *published / ours (exact)*. In Tables 1-5 *ours* is by the "
         "formula of the authors' scripts, which the published numbers come from, and "
         "*exact* by equation 5. A cell in **bold** differs from the published one by "
         "more than three standard errors of the difference, where there are at least "
-        f"{_FEWEST_REPETITIONS} repetitions.\n",
+        f"{_FEWEST_REPETITIONS} repetitions: {within} of {compared} cells lie within. "
+        "Methods that the paper does not compare with have tables of their own, of "
+        "exact errors where there are such.\n",
     ]
     for name in TABLES:
         of_table = [cell for cell in cells if cell.table == name]
@@ -138,20 +149,26 @@ def to_markdown(cells: Sequence[Cell]) -> str:
 
 
 def _table_markdown(name: str, cells: Sequence[Cell]) -> str:
+    columns = TABLES[name].columns
+    parts = [f"## {TABLES[name].title}\n"]
+    for of_paper, head in ((True, ""), (False, "Further methods:\n")):
+        some = [cell for cell in cells if (cell.method in columns) == of_paper]
+        if some:
+            parts += [head] * bool(head) + _columns_markdown(name, some)
+    return "\n".join(parts)
+
+
+def _columns_markdown(name: str, cells: Sequence[Cell]) -> list[str]:
     methods = [m for m in methods_of(TABLES[name]) if any(c.method == m for c in cells)]
     by_place = {(cell.row, cell.method): cell for cell in cells}
     counts = {m: {len(c.errors) for c in cells if c.method == m} for m in methods}
-    lines = [
-        f"## {TABLES[name].title}\n",
-        "| row | " + " | ".join(methods) + " |",
-        "|---" * (len(methods) + 1) + "|",
-    ]
+    lines = ["| row | " + " | ".join(methods) + " |", "|---" * (len(methods) + 1) + "|"]
     for row in TABLES[name].rows:
         if any(cell.row == row.label for cell in cells):
             texts = [_cell_text(by_place.get((row.label, m))) for m in methods]
             lines.append(f"| {row.label} | " + " | ".join(texts) + " |")
     reps = ", ".join(f"{m} {'/'.join(map(str, sorted(counts[m])))}" for m in methods)
-    return "\n".join([*lines, f"\nRepetitions: {reps}.\n"])
+    return [*lines, f"\nRepetitions: {reps}.\n"]
 
 
 def _cell_text(cell: Cell | None) -> str:
@@ -162,5 +179,5 @@ def _cell_text(cell: Cell | None) -> str:
     if cell.paper is None:
         return f"{cell.error:.4f}"
     text = f"{cell.paper:.4f} / {ours:.4f}{exact}"
-    marked = cell.z is not None and abs(cell.z) > 3
+    marked = cell.z is not None and abs(cell.z) > _FAR
     return f"**{text}**" if marked else text

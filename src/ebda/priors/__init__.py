@@ -16,6 +16,7 @@ from ebda.priors import (
     horseshoe,
     kernel,
     laplace,
+    martin_walker,
     normal,
     normal_mixture,
     npmle,
@@ -32,6 +33,7 @@ from ebda.priors.fixed import FixedPrior
 from ebda.priors.horseshoe import Horseshoe, HorseshoePrior
 from ebda.priors.kernel import Kernel
 from ebda.priors.laplace import PointLaplace, PointLaplacePrior
+from ebda.priors.martin_walker import MartinWalker, MartinWalkerPrior
 from ebda.priors.normal import PointNormal, PointNormalPrior
 from ebda.priors.normal_mixture import NormalMixture, NormalMixturePrior
 from ebda.priors.npmle import NPMLE
@@ -50,6 +52,8 @@ __all__ = [
     "Horseshoe",
     "HorseshoePrior",
     "Kernel",
+    "MartinWalker",
+    "MartinWalkerPrior",
     "NormalMixture",
     "NormalMixturePrior",
     "PointExponential",
@@ -80,6 +84,7 @@ PRIORS: Registry[PriorFamily] = Registry(
     unimodal.FAMILY,
     exponential.FAMILY,
     horseshoe.FAMILY,
+    martin_walker.FAMILY,
     stacked.FAMILY,
 )
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from ebda.priors.posterior import has_density
 from ebda.typing import FloatArray
 
 # The effects of the values that estimators are fitted to.
@@ -192,7 +193,8 @@ def _shapes(fit: Fit, z: FloatArray) -> Clauses:
         posterior = prior.posterior(values)
         results = {name: getattr(posterior, name) for name in _SUMMARIES}
         results["interval(0.9)"], _ = posterior.interval(0.9)
-        results["logpdf"] = prior.logpdf(values)
+        if has_density(prior):
+            results["logpdf"] = prior.logpdf(values)
         for name, found in results.items():
             yield (
                 np.shape(found) == shape and np.isfinite(found).all(),
@@ -209,8 +211,21 @@ def _shapes(fit: Fit, z: FloatArray) -> Clauses:
 
 
 def _marginal(fit: Fit, z: FloatArray, monotone: bool, one_sided: bool) -> Clauses:
-    """The marginal density is one, and belongs to the posterior."""
+    """The posterior is that of a prior, and belongs to the density if there is one."""
     prior = fit(z).prior_
+    yield from _density(prior) if has_density(prior) else _no_density(prior)
+    far = prior.posterior(np.array([-1e6, 1e6]))
+    yield np.isfinite([far.mean, far.sd]), "mean or sd is not finite for z = 1e6"
+    zero = far.prob_zero[1:] if one_sided else far.prob_zero
+    yield zero == 0, "prob_zero is not 0 for z = 1e6"
+    grid = np.linspace(-8, 8, 801)
+    rise = np.diff(prior.posterior(grid).mean)
+    message = f"the posterior mean falls with z near z = {grid[np.argmin(rise)]:.2f}"
+    yield not monotone or rise.min() >= -1e-9, message
+
+
+def _density(prior: Any) -> Clauses:
+    """The marginal density is one, and belongs to the posterior."""
     # Equal steps near zero, and wide enough for a slab with the tails of a Cauchy.
     place = np.linspace(-30, 30, 40_001)
     grid, slope = np.sinh(place), np.cosh(place)
@@ -226,14 +241,23 @@ def _marginal(fit: Fit, z: FloatArray, monotone: bool, one_sided: bool) -> Claus
         "posterior and logpdf do not go together: by Tweedie's formula the mean at "
         f"z = {grid[worst]:.1f} is {tweedie[worst]:.6f}, and not {mean[worst]:.6f}",
     )
-    far = prior.posterior(np.array([-1e6, 1e6]))
-    yield np.isfinite([far.mean, far.sd]), "mean or sd is not finite for z = 1e6"
-    zero = far.prob_zero[1:] if one_sided else far.prob_zero
-    yield zero == 0, "prob_zero is not 0 for z = 1e6"
-    grid = np.linspace(-8, 8, 801)
-    rise = np.diff(prior.posterior(grid).mean)
-    message = f"the posterior mean falls with z near z = {grid[np.argmin(rise)]:.2f}"
-    yield not monotone or rise.min() >= -1e-9, message
+
+
+def _no_density(prior: Any) -> Clauses:
+    """Without a density `logpdf` says so, and the posterior has its own slope."""
+    try:
+        prior.logpdf(0.0)
+    except TypeError as error:
+        says_so = "no marginal density" in str(error)
+        yield says_so, f"the error of logpdf does not say that there is none: {error}"
+    else:
+        yield False, "has_density is False, but logpdf raises no TypeError"
+    grid, step = np.linspace(-5, 6, 111), 1e-5
+    slope = getattr(prior.posterior(grid), "mean_slope", None)
+    yield slope is not None, "a posterior without a density has no mean_slope"
+    ends = (prior.posterior(grid + sign * step).mean for sign in (1, -1))
+    excess = np.abs(np.subtract(*ends) / (2 * step) - slope)
+    yield excess <= 1e-5, "mean_slope is not the derivative of the posterior mean"
 
 
 def _scales(fit: Fit, z: FloatArray) -> Clauses:

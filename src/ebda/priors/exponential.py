@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ebda.priors.laplace import PointLaplacePrior
-from ebda.priors.spike_slab import SpikeSlab, SpikeSlabEstimator, slab_family
+from ebda.priors.slab_estimator import SpikeSlabEstimator, slab_family
+from ebda.priors.spike_slab import SpikeSlab
 from ebda.typing import FloatArray
 
 

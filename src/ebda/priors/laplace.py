@@ -7,13 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import log_ndtr
 
-from ebda.priors.spike_slab import (
-    SpikeSlab,
-    SpikeSlabEstimator,
-    log_density,
-    log_mills,
-    slab_family,
-)
+from ebda.priors.slab_estimator import SpikeSlabEstimator, slab_family
+from ebda.priors.spike_slab import SpikeSlab, log_density, log_mills
 from ebda.typing import FloatArray
 
 

@@ -67,20 +67,36 @@ def mean_slope(posterior: Posterior) -> FloatArray:
     """Derivative of each posterior mean by its own value, for noise of scale 1.
 
     Tweedie's formula makes it the posterior variance. A posterior that looks at other
-    values too has a `mean_slope` of its own.
+    values too, or whose prior follows the values, has a `mean_slope` of its own.
     """
     own: FloatArray | None = getattr(posterior, "mean_slope", None)
     return posterior.sd**2 if own is None else own
 
 
 class Prior(Protocol):
-    """A distribution of eta: what an estimated or a given prior can do."""
+    """A distribution of eta: what an estimated or a given prior can do.
+
+    Some priors follow the values (:class:`ebda.priors.MartinWalker`): they give
+    posteriors, and have no marginal density. Their attribute `has_density` is False,
+    `logpdf` raises a TypeError, and their posteriors have a `mean_slope`.
+    """
 
     def posterior(self, z: npt.ArrayLike, scale: npt.ArrayLike = 1.0) -> Posterior:
         """Posterior of each value, given its noise scale."""
 
     def logpdf(self, z: npt.ArrayLike, scale: npt.ArrayLike = 1.0) -> FloatArray:
         """Log of the marginal density of each value."""
+
+
+def has_density(prior: Prior) -> bool:
+    """Whether the prior has a marginal density: all but those that follow the values.
+
+    >>> from ebda.priors import DiscretePrior, MartinWalker
+    >>> priors = DiscretePrior([0], [1]), MartinWalker().fit([1]).prior_
+    >>> [has_density(prior) for prior in priors]
+    [True, False]
+    """
+    return bool(getattr(prior, "has_density", True))
 
 
 @dataclass(frozen=True, eq=False)
