@@ -141,7 +141,11 @@ def test_few_folds_are_explained(
     np.savez(path, X=rng.normal(size=(12, 30)), y=np.r_[np.zeros(9), np.ones(3)])
     status, out, _ = run(capsys, "fit", path, *QUICK)
     assert status == 0
-    assert "in 3 folds (no more, because the rarest class has no more samples)" in out
+    assert "Cross-validation in 5 folds:" in out  # the rare class does not decide
+    np.savez(path, X=rng.normal(size=(7, 30)), y=np.r_[np.zeros(4), np.ones(3)])
+    status, out, _ = run(capsys, "fit", path, *QUICK)
+    assert status == 0
+    assert "in 4 folds (no more, because no class has more samples)" in out
 
 
 def stand_in(monkeypatch: pytest.MonkeyPatch, name: str, **functions: Any) -> None:
@@ -236,7 +240,7 @@ TABLE = "id,a,b,type\ns1,1,2,u\ns2,3,5,u\ns3,5,6,v\ns4,2,9,v\n"
             "each sample has a class of its own in column 'id'",
         ),
         (TABLE.replace("v", "u"), ["--target", "type"], "all samples are 'u'"),
-        (TABLE.replace("s4,2,9,v", "s4,2,9,w"), ["--target", "type"], "--cv 0"),
+        (TABLE.replace("s4,2,9,v", "s4,2,9,w"), ["--target", "type"], "--folds 0"),
         (TABLE, ["--target", "tipe"], "did you mean 'type'?"),
         (TABLE, ["--target", "type", "--model", "no/m"], "there is no folder no"),
         (TABLE, ["--target", "type", "--report", "."], "this is a folder"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from pathlib import Path
 from typing import Any
 
@@ -141,21 +142,26 @@ def add_table(parser: argparse.ArgumentParser) -> None:
         "--out",
         type=Path,
         metavar="FILE",
-        help="CSV, TSV (also .gz) or Parquet by the ending (default: CSV to standard "
-        "output)",
+        help="CSV, TSV (also .gz), Excel or Parquet by the ending (default: CSV to "
+        "standard output)",
     )
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:
     """A fitted model, and what is done about data that lack something it needs."""
     parser.add_argument("model", type=Path, metavar="MODEL", help="the model file")
+    add_missing(parser)
+
+
+def add_missing(parser: argparse.ArgumentParser) -> None:
+    """What is done about samples that lack something the model needs."""
     parser.add_argument(
         "--missing",
         choices=["error", "zero-weight"],
         default="error",
-        help="features that are missing: an error (default), or given no weight, and "
-        "what they add to the intercept is removed, like missing values then; else a "
-        "missing value adds nothing to the score of its sample",
+        help="features of the model that new samples lack: an error (default), or left "
+        "out of the rule, as missing values then are; else a missing value adds "
+        "nothing to the score of its sample",
     )
 
 
@@ -202,6 +208,11 @@ def remembered(data: dict[str, Any]) -> dict[str, Any]:
     """How the data of a model were read, for other data to be read the same way."""
     default = {"log": False, "layer": None, "duplicates": "error"}
     return {name: data.get(name, value) for name, value in default.items()}
+
+
+def log_base(log: Any) -> float | None:
+    """Base of the logarithms that were taken, or None."""
+    return math.e if log else None
 
 
 def check_writable(option: str, path: Path | None) -> None:

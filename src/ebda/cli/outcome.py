@@ -8,13 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from ebda import __version__
 from ebda.cli.features import feature_words, features_record
 from ebda.estimators.classifier import EBClassifier
-from ebda.evaluation import Evaluation
+from ebda.evaluation import Evaluation, RepeatedEvaluation
 from ebda.inputs import Table
+from ebda.inputs.matching import by_name
 from ebda.listing import counted, escaped, quoted
+from ebda.report.case import Case
+from ebda.report.cautions import Caution, cautions
 from ebda.selection.selection import Selection
 
 
@@ -23,14 +27,37 @@ class Fitted:
     """A fitted model with its errors."""
 
     model: EBClassifier
-    cross_validated: Evaluation | None
+    repeated: RepeatedEvaluation | None
     tested: Evaluation | None
     seconds: dict[str, float]
+
+    @property
+    def cross_validated(self) -> Evaluation | None:
+        """The first cross-validation."""
+        return None if self.repeated is None else self.repeated.evaluations[0]
 
     @property
     def evaluation(self) -> Evaluation | None:
         """The error that the model file and the report show."""
         return self.cross_validated or self.tested
+
+
+def judged_by(
+    fitted: Fitted, table: Table, test: Table | None, options: argparse.Namespace
+) -> list[Caution]:
+    """What the report warns of, for those who do not write one."""
+    if options.quiet and not options.json:
+        return []
+    judged = table if fitted.repeated is not None or test is None else test
+    data = about(table, judged, options)
+    names = judged.sample_names.tolist()
+    in_memory = isinstance(judged.X, np.ndarray) or sparse.issparse(judged.X)
+    X, y = (judged.X, judged.y) if in_memory else (None, None)
+    evaluation = fitted.evaluation
+    known = None if X is None and evaluation is None else names
+    with by_name():
+        case = Case.checked(fitted.model, X, y, evaluation, known, data)
+        return cautions(case)
 
 
 def about(table: Table, judged: Table, options: argparse.Namespace) -> dict[str, Any]:
@@ -87,6 +114,7 @@ def record(
     table: Table,
     fitted: Fitted,
     written: dict[str, Path],
+    found: list[Caution],
     options: argparse.Namespace,
 ) -> dict[str, Any]:
     """Everything that is printed, as JSON."""
@@ -96,6 +124,7 @@ def record(
         "data": about(table, table, options),
         "classes": model.classes_,
         "evaluation": evaluation_record(fitted.cross_validated),
+        "repeated": repeated_record(fitted.repeated),
         "test": evaluation_record(fitted.tested),
         "groups": None if model.groups_ is None else vars(model.groups_),
         "covariates": None if model.covariates_ is None else str(model.covariates_),
@@ -104,20 +133,29 @@ def record(
         "selection": selection_record(model.selection_),
         "missing_values": n_missing(model),
         "features_without_values": without_values(model),
+        "cautions": [vars(caution) for caution in found],
         **features_record(model, options.top, options.log),
         "seconds": fitted.seconds,
         "files": written,
     }
 
 
-def words(fitted: Fitted, written: dict[str, Path], options: argparse.Namespace) -> str:
+def words(
+    fitted: Fitted,
+    written: dict[str, Path],
+    found: list[Caution],
+    options: argparse.Namespace,
+) -> str:
     """Everything that is printed, as text."""
     parts = []
     crossed, model = fitted.cross_validated, fitted.model
     if crossed is not None:
         title = f"Cross-validation in {crossed.n_folds} folds"
-        if crossed.n_folds < options.cv:
-            title += " (no more, because the rarest class has no more samples)"
+        if crossed.n_folds < options.folds:
+            title += " (no more, because no class has more samples)"
+        if fitted.repeated is not None and len(fitted.repeated.evaluations) > 1:
+            parts.append(repeated_words(fitted.repeated))
+            title = f"The first of them, in {crossed.n_folds} folds"
         parts.append(evaluation_words(crossed, title))
     if fitted.tested is not None:
         title = f"Test samples of {options.test}"
@@ -132,17 +170,19 @@ def words(fitted: Fitted, written: dict[str, Path], options: argparse.Namespace)
             f"{'has' if len(gone) == 1 else 'have'} no weight: {quoted(gone, 5)}."
         )
     factors = counted(model.n_factors_, "common factor")
-    found = (model.groups_, model.covariates_)
-    parts += [str(known) for known in found if known is not None]
+    arranged = (model.groups_, model.covariates_)
+    parts += [str(known) for known in arranged if known is not None]
     if model.sample_scale_ is not None:
         parts.append(str(model.sample_scale_))
     parts += [
         f"{model.selection_.words()} {factors} within the classes.\n"
         f"{model.selection_.table()}",
         feature_words(model, options.top, options.log),
+        *caution_words(found),
         "Time: " + ", ".join(f"{k} {v:.1f} s" for k, v in fitted.seconds.items()),
     ]
-    parts += [f"Written: {path}" for path in written.values()]
+    if written:
+        parts.append("\n".join(f"Written: {path}" for path in written.values()))
     return "\n\n".join(parts)
 
 
@@ -157,6 +197,33 @@ def evaluation_record(evaluation: Evaluation | None) -> dict[str, Any] | None:
         "level": 0.95,
         "confusion": evaluation.confusion,
     }
+
+
+def repeated_record(repeated: RepeatedEvaluation | None) -> dict[str, Any] | None:
+    """Mean error over the repetitions, with its interval."""
+    if repeated is None:
+        return None
+    return {
+        "n_repeats": len(repeated.evaluations),
+        "error": repeated.error,
+        "interval": repeated.interval(),
+        "errors": repeated.errors,
+    }
+
+
+def repeated_words(repeated: RepeatedEvaluation) -> str:
+    """The mean error with its interval, and how far the repetitions differ."""
+    (low, high), errors = repeated.interval(), repeated.errors
+    return (
+        f"{len(errors)} cross-validations, each with other folds: mean error "
+        f"{repeated.error:.1%} (95% interval {low:.1%} to {high:.1%}), the lowest "
+        f"{errors.min():.1%} and the highest {errors.max():.1%}."
+    )
+
+
+def caution_words(found: list[Caution]) -> list[str]:
+    """Cautions as one paragraph each, the severe ones first."""
+    return [f"Caution: {caution.title}. {caution.words}" for caution in found]
 
 
 def evaluation_words(evaluation: Evaluation, title: str) -> str:

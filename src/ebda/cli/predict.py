@@ -29,6 +29,7 @@ from ebda.cli.known import (
 )
 from ebda.cli.outcome import facts
 from ebda.cli.output import put_json, writer_for
+from ebda.cli.predictions import probability_columns
 from ebda.cli.terminal import say
 from ebda.inputs import Match, Table, match_features, read
 from ebda.inputs.matching import by_name
@@ -62,9 +63,7 @@ def run(options: argparse.Namespace) -> None:
     classes = [str(label) for label in record.model.classes_.tolist()]
     if options.out is not None or not options.json:
         columns = {"sample": table.sample_names.tolist(), "predicted": predicted}
-        for label, column in zip(classes, probabilities.T, strict=True):
-            columns[f"probability_{label}"] = column
-        put_table(columns)
+        put_table(columns | probability_columns(classes, probabilities))
     seconds = time.perf_counter() - start
     if options.json:
         rows = [dict(zip(classes, row, strict=True)) for row in probabilities.tolist()]
