@@ -174,7 +174,8 @@ def test_what_model_file_and_report_are_given(
     assert status == 0
     assert f"Written: {model}" in out
     assert f"Written: {page}" in out
-    classifier, path, evaluation, data = saved[0]
+    classifier, path, evaluation, data, training = saved[0]
+    assert training.n_samples == 38
     assert path == model
     assert classifier.feature_names_in_[0] == classifier.ranking_.names[0]
     assert isinstance(evaluation, Evaluation)

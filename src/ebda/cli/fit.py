@@ -18,12 +18,12 @@ from ebda.cli import options as shared
 from ebda.cli.class_priors import class_priors, in_order
 from ebda.cli.feature_table import feature_columns
 from ebda.cli.known import covariates_for, covariates_of
-from ebda.cli.outcome import Fitted, about, judged_by, record, words
+from ebda.cli.outcome import Fitted, about, base_of, judged_by, record, words
 from ebda.cli.output import put_json, writer_for
 from ebda.cli.predict import classify
 from ebda.cli.predictions import held_out_columns
 from ebda.cli.progress import steps
-from ebda.cli.samples import read_test, read_training
+from ebda.cli.samples import read_test, read_training, training_values
 from ebda.cli.terminal import refuse_closed, say
 from ebda.covariance import COVARIANCES
 from ebda.covariance.sample_scale import SAMPLE_SCALES
@@ -239,10 +239,11 @@ def _write(
     if options.model is not None:
         from ebda import modelfile
 
-        modelfile.save(fitted.model, options.model, fitted.evaluation, data)
+        training = training_values(table, options.impute)
+        modelfile.save(fitted.model, options.model, fitted.evaluation, data, training)
         written["model"] = options.model
     if "features" in put:
-        put["features"](feature_columns(fitted.model, shared.log_base(options.log)))
+        put["features"](feature_columns(fitted.model, base_of(options.log)))
         written["features"] = options.features
     if "out" in put:
         assert fitted.evaluation is not None

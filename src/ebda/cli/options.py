@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import math
 from pathlib import Path
 from typing import Any
 
 from ebda import files
 from ebda.inputs.cells import DECIMALS
 from ebda.inputs.formats import names_of
+from ebda.inputs.logarithms import LOGARITHMS
 from ebda.inputs.names import DUPLICATES
 from ebda.inputs.orientation import ORIENTATIONS
 from ebda.inputs.values import IMPUTATIONS
@@ -122,12 +122,26 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
         help="fill missing values with the median of the feature (default: means and "
         "variances are of the values that are there)",
     )
-    parser.add_argument(
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument(
+        "--log2",
+        dest="log",
+        action="store_const",
+        const="log2",
+        default=False,
+        help=f"take {LOGARITHMS['log2'].line} of the values, for raw intensities or "
+        "counts; differences are then log2 fold changes",
+    )
+    which.add_argument(
         "--log",
         action="store_true",
-        help="take sign(x) log(1 + |x|) of the values, for raw intensities or counts",
+        help=f"take the natural logarithm instead, {LOGARITHMS['natural'].line}",
     )
-    parser.add_argument("--layer", metavar="NAME", help="layer of AnnData, not X")
+    parser.add_argument(
+        "--layer",
+        metavar="NAME",
+        help="layer of AnnData, not X; sheet of a workbook, not the first",
+    )
     parser.add_argument(
         "--duplicates",
         choices=sorted(DUPLICATES),
@@ -208,11 +222,6 @@ def remembered(data: dict[str, Any]) -> dict[str, Any]:
     """How the data of a model were read, for other data to be read the same way."""
     default = {"log": False, "layer": None, "duplicates": "error"}
     return {name: data.get(name, value) for name, value in default.items()}
-
-
-def log_base(log: Any) -> float | None:
-    """Base of the logarithms that were taken, or None."""
-    return math.e if log else None
 
 
 def check_writable(option: str, path: Path | None) -> None:

@@ -15,6 +15,7 @@ from ebda.cli.features import feature_words, features_record
 from ebda.estimators.classifier import EBClassifier
 from ebda.evaluation import Evaluation, RepeatedEvaluation
 from ebda.inputs import Table
+from ebda.inputs.logarithms import LOGARITHMS, find_logarithm
 from ebda.inputs.matching import by_name
 from ebda.listing import counted, escaped, quoted
 from ebda.report.case import Case
@@ -40,6 +41,12 @@ class Fitted:
     def evaluation(self) -> Evaluation | None:
         """The error that the model file and the report show."""
         return self.cross_validated or self.tested
+
+
+def base_of(log: bool | str) -> float | None:
+    """Base of the logarithms that were taken, or None."""
+    found = find_logarithm(log)
+    return None if found is None else found.base
 
 
 def judged_by(
@@ -91,7 +98,7 @@ _FACTS: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("source", "format", "orientation", "transformation"), _TEXT),
     **dict.fromkeys(("duplicates", "command", "fitted_to", "evaluated_on"), _TEXT),
     "classes": (dict,),
-    "log": (bool,),
+    "log": (bool, str),
 }
 
 
@@ -100,8 +107,13 @@ def facts(data: dict[str, Any] | None, path: Path) -> dict[str, Any]:
     found = dict(data or {})
     for name, value in found.items():
         entries = value if isinstance(value, list) else ()
-        if name in _FACTS and not (
-            type(value) in _FACTS[name] and all(type(entry) is str for entry in entries)
+        unknown = name == "log" and type(value) is str and value not in LOGARITHMS
+        if unknown or (
+            name in _FACTS
+            and not (
+                type(value) in _FACTS[name]
+                and all(type(entry) is str for entry in entries)
+            )
         ):
             raise ValueError(
                 f"{path} says that {name!r} of its data is {str(value)[:60]!r}, which "
@@ -134,7 +146,7 @@ def record(
         "missing_values": n_missing(model),
         "features_without_values": without_values(model),
         "cautions": [vars(caution) for caution in found],
-        **features_record(model, options.top, options.log),
+        **features_record(model, options.top, base_of(options.log)),
         "seconds": fitted.seconds,
         "files": written,
     }
@@ -177,7 +189,7 @@ def words(
     parts += [
         f"{model.selection_.words()} {factors} within the classes.\n"
         f"{model.selection_.table()}",
-        feature_words(model, options.top, options.log),
+        feature_words(model, options.top, base_of(options.log)),
         *caution_words(found),
         "Time: " + ", ".join(f"{k} {v:.1f} s" for k, v in fitted.seconds.items()),
     ]

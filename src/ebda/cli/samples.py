@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from ebda.cli import options as shared
-from ebda.inputs import Table, match_features, read
+from ebda.inputs import Table, TrainingValues, match_features, read
 from ebda.inputs.labels import align
 from ebda.inputs.on_disk import is_large, open_table
 from ebda.inputs.values import medians
@@ -38,7 +38,7 @@ def _opened(options: argparse.Namespace) -> Table:
             aside=shared.aside(options),
         )
     whole = {
-        "--log": options.log,
+        "--log2 or --log": options.log,
         "--impute": options.impute,
         "--report": options.report,
         "--orient columns": options.orient == "columns",
@@ -80,6 +80,18 @@ def _check_classes(table: Table, n_folds: int) -> None:
             f"there is only one of {quoted(single)}; leave it out, or skip "
             "cross-validation: --folds 0"
         )
+
+
+def training_values(table: Table, impute: str | None) -> TrainingValues | None:
+    """Ranges of the features for the model file; None for data that stay on disk."""
+    if not (isinstance(table.X, np.ndarray) or sparse.issparse(table.X)):
+        return None
+    filled = None
+    if impute is not None:
+        # Those of the values before: filling in does not change a median.
+        every = np.arange(table.n_features)
+        filled = medians(table.X, every, table.feature_names, table.source)
+    return TrainingValues.of(table.X, filled)
 
 
 def read_test(options: argparse.Namespace, table: Table) -> Table | None:

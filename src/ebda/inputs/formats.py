@@ -14,6 +14,7 @@ from typing import TypeVar
 from ebda.inputs import (
     annotated,
     arrays,
+    excel,
     genepattern,
     libsvm,
     parquet,
@@ -31,6 +32,7 @@ FORMATS = Registry(
     text.FORMAT,
     parquet.FORMAT,
     parquet.FOLDER,
+    excel.FORMAT,
     annotated.FORMAT,
     genepattern.GCT,
     genepattern.CLS,
@@ -43,7 +45,7 @@ T = TypeVar("T")
 _HEAD = 1 << 16
 # What is often given, cannot be read, and what to do instead.
 _OTHERS = {
-    b"\xd0\xcf\x11\xe0": "an Excel workbook: save the sheet as CSV",
+    b"\xd0\xcf\x11\xe0": "an old Excel workbook: save it as .xlsx",
     b"RDX": "an R workspace: write the table with write.csv",
     b"X\n\0": "an R object: write the table with write.csv",
     b"\x80\x04": "a Python pickle, which could run code: save it as CSV or Parquet",
@@ -58,7 +60,7 @@ def names_of(ability: str) -> str:
     """The formats that have an ability, in words.
 
     >>> names_of("is_table")
-    'CSV or TSV (also gzipped) or Parquet'
+    'CSV or TSV (also gzipped), Parquet or Excel .xlsx'
     """
     return alternatives([f.line for f in FORMATS.values() if getattr(f, ability)])
 
@@ -87,8 +89,6 @@ def find_format(path: Path) -> Format:
             return form
     if path.is_dir():
         raise ValueError(f"{path} is a folder, and no Zarr store")
-    if head.startswith(b"PK\x03\x04") and b"[Content_Types]" in head:
-        raise ValueError(f"{path}: this is an Excel workbook: save the sheet as CSV")
     raise ValueError(
         f"{path}: the content has none of the formats that can be read "
         f"({names_of('load')})"
