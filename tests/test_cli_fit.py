@@ -6,6 +6,7 @@ import io
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -359,6 +360,35 @@ def test_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
         done("fit")
     assert "fit: 100%" in terminal.getvalue()
     assert "2/2" in terminal.getvalue()
+
+
+def test_long_steps_give_signs_of_life(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(progress, "SILENCE", 0.05)
+    with progress.working("reading data.csv"):
+        time.sleep(0.4)
+    said = capsys.readouterr().err.split("\n")
+    assert said[0] == "reading data.csv: 0 s"
+    assert 2 <= len(said) < 8  # more and more slowly
+    with progress.steps(2, doing=lambda: "3 blocks read") as done:
+        time.sleep(0.2)
+        done("fit")
+    said = capsys.readouterr().err.split("\n")
+    assert said[0] == "3 blocks read: 0 s"
+    with progress.steps(2) as done:
+        time.sleep(0.2)
+        done("fit")
+    assert capsys.readouterr().err.startswith("step 1 of 2: 0 s\n")
+    with progress.steps(1, quiet=True), progress.working("x", quiet=True):
+        time.sleep(0.2)
+    assert capsys.readouterr().err == ""
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    with progress.steps(1, doing=lambda: "7 blocks") as done:
+        time.sleep(0.2)
+        done("fit")
+    assert "7 blocks" in terminal.getvalue()
 
 
 def test_lines_on_a_terminal_without_tqdm(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,25 +15,19 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ebda.cli import options as shared
-from ebda.cli.class_priors import class_priors, in_order
+from ebda.cli.class_priors import class_priors
 from ebda.cli.feature_table import feature_columns
-from ebda.cli.known import covariates_for, covariates_of
+from ebda.cli.fitting import fitted_to
 from ebda.cli.outcome import Fitted, about, base_of, judged_by, record, words
 from ebda.cli.output import put_json, writer_for
-from ebda.cli.predict import classify
 from ebda.cli.predictions import held_out_columns
-from ebda.cli.progress import steps
-from ebda.cli.samples import read_test, read_training, training_values
+from ebda.cli.progress import working
+from ebda.cli.samples import is_small, read_test, read_training, training_values
 from ebda.cli.terminal import refuse_closed, say
 from ebda.covariance import COVARIANCES
 from ebda.covariance.sample_scale import SAMPLE_SCALES
 from ebda.data.distortion import LogarithmWarning
-from ebda.estimators.classifier import EBClassifier
-from ebda.evaluation import Evaluation, RepeatedEvaluation, cross_validate
-from ebda.evaluation.held_out import class_codes
-from ebda.inputs import Table
 from ebda.inputs.formats import names_of
-from ebda.inputs.labels import as_values
 from ebda.inputs.matching import by_name
 from ebda.rule.shrinkage import SHRINKAGES
 
@@ -112,8 +106,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--on-disk",
         action="store_true",
         help="read in blocks what does not fit in memory "
-        f"({names_of('open')}), without cross-validation; the default for data larger "
-        "than half of the free memory",
+        f"({names_of('open')}), and estimate the error from the samples that are kept "
+        "for the folds; the default for data larger than half of the free memory",
     )
     shared.add_printing(parser)
 
@@ -144,8 +138,9 @@ def run(options: argparse.Namespace) -> None:
     if options.json:
         refuse_closed("leave --json out")
     start = time.perf_counter()
-    table = read_training(options)
-    test = read_test(options, table)
+    with working(f"reading {options.data}", options.quiet or is_small(options.data)):
+        table = read_training(options)
+        test = read_test(options, table)
     if "out" in put and not (options.folds or test):
         raise ValueError(
             "--out needs samples that are predicted by models without them: leave "
@@ -159,87 +154,27 @@ def run(options: argparse.Namespace) -> None:
     with warnings.catch_warnings():
         # The preview has said it already, or --quiet was given.
         warnings.simplefilter("ignore", LogarithmWarning)
-        fitted = _fit(table, test, options, read_in)
-    written = _write(table, test, fitted, options, put)
-    cautions = judged_by(fitted, table, test, options)
+        fitted = fitted_to(table, test, options, read_in)
+    with working("writing", options.quiet):
+        written = _write(fitted, options, put)
+        cautions = judged_by(fitted, options)
     if options.json:
-        put_json(record(table, fitted, written, cautions, options))
+        put_json(record(fitted, written, cautions, options))
     elif not options.quiet:
         say(words(fitted, written, cautions, options))
 
 
-def _fit(
-    table: Table, test: Table | None, options: argparse.Namespace, read_in: float
-) -> Fitted:
-    """Cross-validate, fit to all samples, and test."""
-    assert table.y is not None
-    model = EBClassifier(
-        prior=options.prior,
-        shrinkage=options.shrinkage,
-        covariance=options.covariance,
-        sample_scale=options.sample_scale,
-        priors=in_order(options.priors, list(table.class_counts)),
-        n_jobs=options.jobs,
-        random_state=options.seed,
-    )
-    covariates, groups = covariates_of(table, options.covariates), None
-    if options.groups is not None:
-        groups = as_values(table.aside[options.groups])
-    folds = min(options.folds, max(table.class_counts.values()))
-    repeats = options.repeats if folds else 0
-    seconds = {"reading": read_in}
-    with steps(folds * repeats + 1, options.quiet) as done:
-        start = time.perf_counter()
-        crossed = [
-            cross_validate(
-                model,
-                table.X,
-                table.y,
-                folds,
-                options.seed + repeat,
-                lambda: done("fold"),
-                groups,
-                covariates,
-            )
-            for repeat in range(repeats)
-        ]
-        if crossed:
-            seconds["cross-validation"] = time.perf_counter() - start
-        start = time.perf_counter()
-        model.fit(table.X, table.y, groups=groups, covariates=covariates)
-        model.feature_names_in_ = table.feature_names.astype(object)
-        seconds["fit"] = time.perf_counter() - start
-        done("fit to all samples")
-    repeated = RepeatedEvaluation(tuple(crossed)) if crossed else None
-    tested = None if test is None else _tested(model, test, options.missing)
-    return Fitted(model, repeated, tested, seconds)
-
-
-def _tested(model: EBClassifier, test: Table, missing: str) -> Evaluation:
-    """The error on samples that took no part, predicted as `ebda predict` would."""
-    assert test.y is not None
-    with by_name():
-        zero_weight, own = missing == "zero-weight", covariates_for(model, test)
-        _, probabilities = classify(model, test.X, zero_weight, own)
-    codes = class_codes(model.classes_, test.y)
-    return Evaluation(model.classes_, codes, probabilities, 0)
-
-
 def _write(
-    table: Table,
-    test: Table | None,
-    fitted: Fitted,
-    options: argparse.Namespace,
-    put: dict[str, Callable[..., None]],
+    fitted: Fitted, options: argparse.Namespace, put: dict[str, Callable[..., None]]
 ) -> dict[str, Path]:
     """Model file, report and tables, as asked for."""
-    judged = table if fitted.repeated is not None or test is None else test
-    data = about(table, judged, options)
+    judged, data = fitted.judged, about(fitted, options)
+    names = None if judged is None else judged.sample_names.tolist()
     written = {}
     if options.model is not None:
         from ebda import modelfile
 
-        training = training_values(table, options.impute)
+        training = training_values(fitted.seen, options.impute)
         modelfile.save(fitted.model, options.model, fitted.evaluation, data, training)
         written["model"] = options.model
     if "features" in put:
@@ -250,7 +185,8 @@ def _write(
         found = [fitted.evaluation]
         if fitted.repeated is not None:
             found = list(fitted.repeated.evaluations)
-        put["out"](held_out_columns(found, judged.sample_names.tolist()))
+        assert names is not None
+        put["out"](held_out_columns(found, names))
         written["out"] = options.out
     if options.report is not None:
         from ebda import report
@@ -259,10 +195,10 @@ def _write(
             report.write_report(
                 options.report,
                 fitted.model,
-                X=judged.X,
-                y=judged.y,
+                X=None if judged is None else judged.X,
+                y=None if judged is None else judged.y,
                 evaluation=fitted.evaluation,
-                sample_names=judged.sample_names.tolist(),
+                sample_names=names,
                 data=data,
                 command=options.command_line,
             )

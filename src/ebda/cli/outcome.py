@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from ebda import __version__
 from ebda.cli.features import feature_words, features_record
@@ -31,6 +30,22 @@ class Fitted:
     repeated: RepeatedEvaluation | None
     tested: Evaluation | None
     seconds: dict[str, float]
+    # What it was fitted to; those of these samples that are in memory; of the test.
+    table: Table
+    seen: Table | None
+    test: Table | None
+
+    @property
+    def judged(self) -> Table | None:
+        """The samples in memory that the error and the report are of."""
+        if self.repeated is None and self.test is not None:
+            return self.test
+        return self.seen
+
+    @property
+    def is_part(self) -> bool:
+        """Whether the error was estimated from some of the samples."""
+        return self.seen is not None and self.seen.n_samples < self.table.n_samples
 
     @property
     def cross_validated(self) -> Evaluation | None:
@@ -49,26 +64,23 @@ def base_of(log: bool | str) -> float | None:
     return None if found is None else found.base
 
 
-def judged_by(
-    fitted: Fitted, table: Table, test: Table | None, options: argparse.Namespace
-) -> list[Caution]:
+def judged_by(fitted: Fitted, options: argparse.Namespace) -> list[Caution]:
     """What the report warns of, for those who do not write one."""
     if options.quiet and not options.json:
         return []
-    judged = table if fitted.repeated is not None or test is None else test
-    data = about(table, judged, options)
-    names = judged.sample_names.tolist()
-    in_memory = isinstance(judged.X, np.ndarray) or sparse.issparse(judged.X)
-    X, y = (judged.X, judged.y) if in_memory else (None, None)
-    evaluation = fitted.evaluation
-    known = None if X is None and evaluation is None else names
+    judged, X, y, names = fitted.judged, None, None, None
+    if judged is not None:
+        X, y, names = judged.X, judged.y, judged.sample_names.tolist()
+    data, evaluation = about(fitted, options), fitted.evaluation
     with by_name():
-        case = Case.checked(fitted.model, X, y, evaluation, known, data)
-        return cautions(case)
+        return cautions(Case.checked(fitted.model, X, y, evaluation, names, data))
 
 
-def about(table: Table, judged: Table, options: argparse.Namespace) -> dict[str, Any]:
+def about(fitted: Fitted, options: argparse.Namespace) -> dict[str, Any]:
     """What the model file keeps of the data, for others to be read the same way."""
+    table, notes = fitted.table, list(fitted.table.notes)
+    if fitted.is_part and fitted.judged is fitted.seen:
+        notes.append(part_words(fitted))
     of_table = ("format", "n_samples", "n_features", "target", "orientation")
     of_options = ("log", "impute", "layer", "drop", "duplicates")
     return {
@@ -80,11 +92,20 @@ def about(table: Table, judged: Table, options: argparse.Namespace) -> dict[str,
         "labels": None if options.labels is None else options.labels.name,
         "classes": {str(label): n for label, n in table.class_counts.items()},
         **{name: getattr(options, name) for name in of_options},
-        "notes": list(table.notes),
+        "notes": notes,
         "command": options.command_line,
         "fitted_to": table.fingerprint(),
-        "evaluated_on": judged.fingerprint(),
+        "evaluated_on": (fitted.judged or table).fingerprint(),
     }
+
+
+def part_words(fitted: Fitted) -> str:
+    """Of how many samples the error and the page are, where not of all."""
+    assert fitted.seen is not None
+    return (
+        f"the error is estimated from {fitted.seen.n_samples} of the "
+        f"{fitted.table.n_samples} samples, those kept for the folds"
+    )
 
 
 # What each of these must be, in a file that somebody may have edited.
@@ -123,7 +144,6 @@ def facts(data: dict[str, Any] | None, path: Path) -> dict[str, Any]:
 
 
 def record(
-    table: Table,
     fitted: Fitted,
     written: dict[str, Path],
     found: list[Caution],
@@ -133,7 +153,7 @@ def record(
     model = fitted.model
     return {
         "ebda": __version__,
-        "data": about(table, table, options),
+        "data": about(fitted, options),
         "classes": model.classes_,
         "evaluation": evaluation_record(fitted.cross_validated),
         "repeated": repeated_record(fitted.repeated),
@@ -163,6 +183,8 @@ def words(
     crossed, model = fitted.cross_validated, fitted.model
     if crossed is not None:
         title = f"Cross-validation in {crossed.n_folds} folds"
+        if fitted.is_part:
+            title += f" ({part_words(fitted)})"
         if crossed.n_folds < options.folds:
             title += " (no more, because no class has more samples)"
         if fitted.repeated is not None and len(fitted.repeated.evaluations) > 1:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 from scipy import sparse
@@ -14,6 +15,8 @@ from ebda.inputs.labels import align
 from ebda.inputs.on_disk import is_large, open_table
 from ebda.inputs.values import medians
 from ebda.listing import quoted
+
+_SMALL = 1_000_000
 
 
 def read_training(options: argparse.Namespace) -> Table:
@@ -40,7 +43,6 @@ def _opened(options: argparse.Namespace) -> Table:
     whole = {
         "--log2 or --log": options.log,
         "--impute": options.impute,
-        "--report": options.report,
         "--orient columns": options.orient == "columns",
     }
     refused = [name for name, value in whole.items() if value]
@@ -49,7 +51,6 @@ def _opened(options: argparse.Namespace) -> Table:
             f"{options.data} is read in blocks, with samples in rows and values as "
             f"they are: {', '.join(refused)} cannot be used"
         )
-    options.folds = 0  # each fold would read the data once more
     return open_table(
         options.data,
         options.target,
@@ -82,9 +83,14 @@ def _check_classes(table: Table, n_folds: int) -> None:
         )
 
 
-def training_values(table: Table, impute: str | None) -> TrainingValues | None:
-    """Ranges of the features for the model file; None for data that stay on disk."""
-    if not (isinstance(table.X, np.ndarray) or sparse.issparse(table.X)):
+def is_small(path: Path) -> bool:
+    """Whether a file is read before anybody would wait for it."""
+    return path.is_file() and path.stat().st_size < _SMALL
+
+
+def training_values(table: Table | None, impute: str | None) -> TrainingValues | None:
+    """Ranges of the features for the model file; None where no values are at hand."""
+    if table is None:
         return None
     filled = None
     if impute is not None:
