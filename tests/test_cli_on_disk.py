@@ -276,7 +276,7 @@ def test_every_sample_needs_a_label(
 
 
 def test_a_folder_without_parquet_is_no_store(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="is a folder, and no Zarr store"):
+    with pytest.raises(ValueError, match="is a folder, and no Zarr store, Parquet"):
         on_disk.open_table(tmp_path, "type")
     (tmp_path / "part.parquet").write_bytes(b"PAR1")
     assert find_format(tmp_path).name == "Parquet files"

@@ -285,7 +285,7 @@ def test_an_excel_workbook_a_folder_and_nothing(tmp_path: Path) -> None:
         book.writestr("[Content_Types].xml", "<Types/>")
     with pytest.raises(ValueError, match="none of the formats"):
         read(path)
-    with pytest.raises(ValueError, match="is a folder, and no Zarr store"):
+    with pytest.raises(ValueError, match="is a folder, and no Zarr store, Parquet"):
         read(tmp_path)
     with pytest.raises(FileNotFoundError, match="no such file"):
         read(tmp_path / "nothing.csv")

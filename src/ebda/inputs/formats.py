@@ -16,8 +16,10 @@ from ebda.inputs import (
     arrays,
     excel,
     genepattern,
+    geo,
     libsvm,
     parquet,
+    tenx,
     text,
     zarr_store,
 )
@@ -36,6 +38,8 @@ FORMATS = Registry(
     annotated.FORMAT,
     genepattern.GCT,
     genepattern.CLS,
+    geo.FORMAT,
+    tenx.FORMAT,
     arrays.ARCHIVE,
     arrays.ARRAY,
     libsvm.FORMAT,
@@ -51,6 +55,7 @@ _OTHERS = {
     b"\x80\x04": "a Python pickle, which could run code: save it as CSV or Parquet",
     b"\x80\x05": "a Python pickle, which could run code: save it as CSV or Parquet",
     b"%PDF": "a PDF document",
+    b"^DATABASE": "a SOFT file of GEO: take the series matrix of the series",
     b"BZh": "a bzip2 file: unpack it first",
     b"\xfd7zXZ": "an xz file: unpack it first",
 }
@@ -88,7 +93,9 @@ def find_format(path: Path) -> Format:
         if form.is_format_of(head, path):
             return form
     if path.is_dir():
-        raise ValueError(f"{path} is a folder, and no Zarr store")
+        raise ValueError(
+            f"{path} is a folder, and no Zarr store, Parquet files or matrix of 10x"
+        )
     raise ValueError(
         f"{path}: the content has none of the formats that can be read "
         f"({names_of('load')})"

@@ -43,8 +43,9 @@ def read(
 ) -> Table:
     r"""Read samples, features and labels from a file.
 
-    CSV and TSV (also gzipped), Parquet, AnnData ``.h5ad``, GCT, NumPy ``.npz``, LIBSVM
-    text and Zarr, told apart by content.
+    CSV and TSV (also gzipped), Parquet, Excel ``.xlsx``, AnnData ``.h5ad``, GCT, the
+    series matrix of GEO, folders of 10x, NumPy ``.npz`` and ``.npy``, LIBSVM text and
+    Zarr, told apart by content.
 
     Parameters
     ----------
