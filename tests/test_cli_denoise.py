@@ -105,7 +105,7 @@ def test_the_ending_says_how_it_is_written(tmp_path: Path, ending: str) -> None:
         ("z,z\n1,1\n2,0\n", ["--estimate", "z"], "more than one column is named 'z'"),
         ("z,a\nNA,1\n", ["--estimate", "z", "--missing", "keep"], "no row has an"),
         ("1 1:2\n", ["--estimate", "z"], "denoise takes a table"),
-        ("z,a\n1,2\n", ["--estimate", "z", "--out", "o.xlsx"], "ending is none of"),
+        ("z,a\n1,2\n", ["--estimate", "z", "--out", "o.pdf"], "ending is none of"),
         ("z,a\n1,2\n", ["--estimate", "z", "--out", "no/o.csv"], "there is no folder"),
     ],
 )

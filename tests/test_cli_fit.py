@@ -6,6 +6,7 @@ import io
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -141,7 +142,11 @@ def test_few_folds_are_explained(
     np.savez(path, X=rng.normal(size=(12, 30)), y=np.r_[np.zeros(9), np.ones(3)])
     status, out, _ = run(capsys, "fit", path, *QUICK)
     assert status == 0
-    assert "in 3 folds (no more, because the rarest class has no more samples)" in out
+    assert "Cross-validation in 5 folds:" in out  # the rare class does not decide
+    np.savez(path, X=rng.normal(size=(7, 30)), y=np.r_[np.zeros(4), np.ones(3)])
+    status, out, _ = run(capsys, "fit", path, *QUICK)
+    assert status == 0
+    assert "in 4 folds (no more, because no class has more samples)" in out
 
 
 def stand_in(monkeypatch: pytest.MonkeyPatch, name: str, **functions: Any) -> None:
@@ -170,7 +175,8 @@ def test_what_model_file_and_report_are_given(
     assert status == 0
     assert f"Written: {model}" in out
     assert f"Written: {page}" in out
-    classifier, path, evaluation, data = saved[0]
+    classifier, path, evaluation, data, training = saved[0]
+    assert training.n_samples == 38
     assert path == model
     assert classifier.feature_names_in_[0] == classifier.ranking_.names[0]
     assert isinstance(evaluation, Evaluation)
@@ -236,7 +242,7 @@ TABLE = "id,a,b,type\ns1,1,2,u\ns2,3,5,u\ns3,5,6,v\ns4,2,9,v\n"
             "each sample has a class of its own in column 'id'",
         ),
         (TABLE.replace("v", "u"), ["--target", "type"], "all samples are 'u'"),
-        (TABLE.replace("s4,2,9,v", "s4,2,9,w"), ["--target", "type"], "--cv 0"),
+        (TABLE.replace("s4,2,9,v", "s4,2,9,w"), ["--target", "type"], "--folds 0"),
         (TABLE, ["--target", "tipe"], "did you mean 'type'?"),
         (TABLE, ["--target", "type", "--model", "no/m"], "there is no folder no"),
         (TABLE, ["--target", "type", "--report", "."], "this is a folder"),
@@ -354,6 +360,35 @@ def test_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
         done("fit")
     assert "fit: 100%" in terminal.getvalue()
     assert "2/2" in terminal.getvalue()
+
+
+def test_long_steps_give_signs_of_life(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(progress, "SILENCE", 0.05)
+    with progress.working("reading data.csv"):
+        time.sleep(0.4)
+    said = capsys.readouterr().err.split("\n")
+    assert said[0] == "reading data.csv: 0 s"
+    assert 2 <= len(said) < 8  # more and more slowly
+    with progress.steps(2, doing=lambda: "3 blocks read") as done:
+        time.sleep(0.2)
+        done("fit")
+    said = capsys.readouterr().err.split("\n")
+    assert said[0] == "3 blocks read: 0 s"
+    with progress.steps(2) as done:
+        time.sleep(0.2)
+        done("fit")
+    assert capsys.readouterr().err.startswith("step 1 of 2: 0 s\n")
+    with progress.steps(1, quiet=True), progress.working("x", quiet=True):
+        time.sleep(0.2)
+    assert capsys.readouterr().err == ""
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    with progress.steps(1, doing=lambda: "7 blocks") as done:
+        time.sleep(0.2)
+        done("fit")
+    assert "7 blocks" in terminal.getvalue()
 
 
 def test_lines_on_a_terminal_without_tqdm(monkeypatch: pytest.MonkeyPatch) -> None:

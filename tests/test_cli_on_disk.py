@@ -31,6 +31,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     np.save(path / "x.npy", X)
     pd.DataFrame({"state": y}).to_csv(path / "y.csv", index=False)
     obs = pd.DataFrame({"state": y, "age": 1}, index=[f"s{i}" for i in range(N)])
+    obs["batch"] = np.where(np.arange(N) % 5 < 2, "b1", "b2")
+    obs["who"] = [f"p{i // 2}" for i in rng.permutation(N)]
     matrix = anndata.AnnData(X, obs=obs, var=pd.DataFrame(index=names))
     matrix.layers["other"] = 2 * X
     matrix.write_h5ad(path / "x.h5ad")
@@ -97,9 +99,115 @@ def test_large_data_are_read_in_blocks_unasked(
         assert not on_disk.is_large(folder / "y.csv")
     said = capsys.readouterr().out
     assert "read in blocks, not into memory" in said
-    assert "The error is not known" in said
-    record = ebda.load_record(model)
-    assert record.data["fitted_to"] == record.data["evaluated_on"]
+    assert "Cross-validation in 5 folds: " in said
+    record = ebda.modelfile.load_record(model)
+    assert record.evaluation is not None
+    assert record.data is not None
+    assert record.data["fitted_to"] != record.data["evaluated_on"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("arguments", [STORES[0], STORES[1], STORES[2], STORES[5]])
+def test_the_error_and_the_page_are_those_of_memory(
+    folder: Path,
+    tmp_path: Path,
+    arguments: tuple[str, ...],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    records = []
+    quick = ["--covariance", "diagonal", "--shrinkage", "mean", "--folds", "3"]
+    whole = ("x.h5ad", "--target", "state")
+    for given in ([*arguments, "--on-disk"], whole):
+        model, page = tmp_path / "m.ebda", tmp_path / "page.html"
+        out = tmp_path / "held.csv"
+        places = [str(folder / a) if (folder / a).exists() else a for a in given]
+        files = ["--model", str(model), "--report", str(page), "--out", str(out)]
+        assert main(["fit", *places, *files, *quick]) == 0
+        said = capsys.readouterr().out
+        assert "of 48 samples wrong" in said
+        records.append((ebda.modelfile.load_record(model), page.read_text(), out))
+        assert out.read_text().count("\n") == N + 1
+        out.unlink()
+    (one, page_one, _), (two, page_two, _) = records
+    assert one.evaluation is not None
+    assert two.evaluation is not None
+    np.testing.assert_allclose(
+        one.evaluation.probabilities, two.evaluation.probabilities, atol=1e-9
+    )
+    assert one.training is not None
+    assert two.training is not None
+    np.testing.assert_allclose(one.training.high, two.training.high, atol=1e-12)
+    assert len(page_one) == pytest.approx(len(page_two), rel=0.05)
+
+
+@pytest.mark.slow
+def test_the_error_is_that_of_the_samples_that_are_kept(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "page.html"
+    arguments = ["fit", str(folder / "x.h5ad"), "--target", "state", "--on-disk"]
+    quick = ["--covariance", "diagonal", "--shrinkage", "mean", "--report", str(page)]
+    with sizes.override(kept_samples=24, kept_per_class=8):
+        assert main([*arguments, *quick]) == 0
+    words = "the error is estimated from 24 of the 48 samples, those kept for the folds"
+    said = capsys.readouterr().out
+    assert words in said
+    assert "of 24 samples wrong" in said
+    assert words in page.read_text()
+    # Adjusted samples are not those of the file: these are read once more.
+    folds = ["--folds", "3", "--covariance", "diagonal", "--shrinkage", "mean"]
+    assert main([*arguments, *folds, "--covariates", "batch", "--groups", "who"]) == 0
+    both = capsys.readouterr().out
+    assert (
+        main([*arguments[:-1], *folds, "--covariates", "batch", "--groups", "who"]) == 0
+    )
+    first, second = (
+        next(line for line in text.split("\n") if "samples wrong" in line)
+        for text in (both, capsys.readouterr().out)
+    )
+    assert first == second
+
+
+def test_samples_that_do_not_fit_in_memory_are_fewer(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from ebda.cli import kept
+
+    table = on_disk.open_table(folder / "x.parquet", "state")
+    watched = kept.Watched(table)
+    found = watched.kept()
+    assert found is not None
+    assert found.n_samples == N
+    monkeypatch.setattr(kept, "free_bytes", lambda: 8 * 6 * P * 18)
+    found = watched.kept()
+    assert found is not None
+    assert found.class_counts == {"ill": 6, "well": 12}
+    assert "blocks read" in watched.words()
+    monkeypatch.setattr(kept, "free_bytes", lambda: 0)
+    assert watched.kept() is None
+    with pytest.raises(TypeError, match="not read in blocks"):
+        kept.Watched(read(folder / "x.h5ad", "state"))
+
+
+def test_arrays_need_no_flag(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    labels = tmp_path / "y.npy"
+    np.save(labels, pd.read_csv(folder / "y.csv")["state"].to_numpy(dtype=str))
+    quick = ["--covariance", "diagonal", "--shrinkage", "mean", "--folds", "2"]
+    for y in (folder / "y.csv", labels):
+        assert main(["fit", str(folder / "x.npy"), "--labels", str(y), *quick]) == 0
+        said = capsys.readouterr().out
+        assert "in blocks" not in said
+        assert "2 classes: ill 16, well 32" in said
+    turned = tmp_path / "turned.npy"
+    np.save(turned, np.load(folder / "x.npy").T)
+    table = read(turned, orient="columns", labels=labels)
+    np.testing.assert_array_equal(table.X, np.load(folder / "x.npy"))
+    with pytest.raises(ValueError, match=r"an array of shape \(48,\) is no table"):
+        read(labels)
+    with pytest.raises(ValueError, match="holds no labels"):
+        read(folder / "x.npy", labels=folder / "x.npy")
 
 
 def test_a_system_that_does_not_tell_its_memory(
@@ -124,7 +232,7 @@ def test_a_layer_of_anndata(folder: Path, tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (("x.npy",), "say with --target"),
-        (("x.h5ad",), "there are 'state', 'age'"),
+        (("x.h5ad",), "there are 'state', 'age', 'batch', 'who'"),
         (("x.npy", "--target", "state"), "an array without columns; give --labels"),
         (("x.h5ad", "--target", "stat"), "nothing is named 'stat'"),
         (("x.h5ad", "--target", "state", "--layer", "no"), "there is no layer 'no'"),
@@ -168,7 +276,7 @@ def test_every_sample_needs_a_label(
 
 
 def test_a_folder_without_parquet_is_no_store(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="is a folder, and no Zarr store"):
+    with pytest.raises(ValueError, match="is a folder, and no Zarr store, Parquet"):
         on_disk.open_table(tmp_path, "type")
     (tmp_path / "part.parquet").write_bytes(b"PAR1")
     assert find_format(tmp_path).name == "Parquet files"

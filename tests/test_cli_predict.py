@@ -38,7 +38,9 @@ def fitted() -> EBClassifier:
 @pytest.fixture
 def record(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """What the model file would hold."""
-    held = SimpleNamespace(model=fitted(), evaluation=None, data={"log": False})
+    held = SimpleNamespace(
+        model=fitted(), evaluation=None, data={"log": False}, training=None
+    )
     module = SimpleNamespace(load_record=lambda path: held)
     monkeypatch.setitem(sys.modules, "ebda.modelfile", module)
     monkeypatch.setattr(ebda, "modelfile", module, raising=False)

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import openpyxl
 import polars as pl
 import pytest
 
@@ -238,6 +239,11 @@ def test_names_that_spreadsheets_would_run(tmp_path: Path, ending: str) -> None:
     if ending == ".parquet":
         table = pl.read_parquet(out)
         assert table["gene"].to_list() == DANGEROUS
+        return
+    if ending == ".xlsx":
+        sheet = openpyxl.load_workbook(out).active
+        assert [cell.value for cell in sheet["A"][1:]] == DANGEROUS
+        assert {cell.data_type for cell in sheet["A"]} == {"s"}  # and no formula
         return
     separator = "," if "csv" in ending else "\t"
     table = pl.read_csv(out, separator=separator, infer_schema_length=0)

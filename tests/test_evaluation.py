@@ -88,11 +88,14 @@ def test_the_seed_deals_out_the_folds() -> None:
     assert (first.probabilities != other.probabilities).any()
 
 
-def test_folds_are_no_more_than_the_rarest_class_has_samples() -> None:
+def test_a_rare_class_does_not_decide_the_number_of_folds() -> None:
     X, y = data(10)
     y[:] = "well"
     y[:3] = "ill"
-    assert cross_validate(LogisticRegression(), X, y, n_folds=5).n_folds == 3
+    assert cross_validate(LogisticRegression(), X, y, n_folds=5).n_folds == 5
+    found = cross_validate(LogisticRegression(), X, y, n_folds=50)
+    assert found.n_folds == int((y == "well").sum())
+    assert len(found.codes) == len(y)
     y[1:3] = "well"
     with pytest.raises(ValueError, match=r"'ill'.* has only one"):
         cross_validate(LogisticRegression(), X, y)

@@ -260,7 +260,7 @@ def test_gct_1_3_promises_four_numbers(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"\xd0\xcf\x11\xe0 old", "an Excel workbook"),
+        (b"\xd0\xcf\x11\xe0 old", "an old Excel workbook: save it as .xlsx"),
         (b"\x80\x04K\x01.", "a Python pickle"),
         (b"RDX3\nX\n", "an R workspace"),
         (b"BZh91AY", "unpack it first"),
@@ -283,9 +283,9 @@ def test_an_excel_workbook_a_folder_and_nothing(tmp_path: Path) -> None:
     path = tmp_path / "data.xlsx"
     with zipfile.ZipFile(path, "w") as book:
         book.writestr("[Content_Types].xml", "<Types/>")
-    with pytest.raises(ValueError, match="save the sheet as CSV"):
+    with pytest.raises(ValueError, match="none of the formats"):
         read(path)
-    with pytest.raises(ValueError, match="is a folder, and no Zarr store"):
+    with pytest.raises(ValueError, match="is a folder, and no Zarr store, Parquet"):
         read(tmp_path)
     with pytest.raises(FileNotFoundError, match="no such file"):
         read(tmp_path / "nothing.csv")

@@ -13,6 +13,7 @@ from scipy import sparse
 
 from ebda.inputs import Table, match_features, read
 from ebda.inputs.labels import align, as_classes
+from ebda.inputs.logarithms import LOGARITHMS
 from ebda.inputs.matching import by_name
 from ebda.inputs.names import number_duplicates
 from ebda.inputs.values import (
@@ -20,7 +21,6 @@ from ebda.inputs.values import (
     constant_features,
     fill,
     hint_about_log,
-    log_transform,
     medians,
     refuse,
 )
@@ -156,7 +156,7 @@ def test_missing_values_are_found_counted_and_filled(kind: Any) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_logarithm_keeps_zero_and_sign(kind: Any) -> None:
     X = np.array([[-3.0, 0.0], [np.e - 1, 5.0]])
-    found = dense(log_transform(kind(X)))
+    found = dense(LOGARITHMS["natural"].of(kind(X)))
     np.testing.assert_allclose(found, [[-np.log(4), 0], [1, np.log(6)]])
 
 

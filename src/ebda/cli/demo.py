@@ -7,6 +7,7 @@ classifies the 34 test samples, and draws the fitted prior.
 from __future__ import annotations
 
 import argparse
+import math
 import time
 from pathlib import Path
 from typing import Any
@@ -63,7 +64,7 @@ def run(options: argparse.Namespace) -> None:
     say("")
     say(describe_prior(model.prior_))
     say("")
-    say(feature_words(model, options.top, log=True))
+    say(feature_words(model, options.top, math.e))
     draw(model, options.out)
 
 

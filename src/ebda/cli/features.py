@@ -16,7 +16,11 @@ _WIDEST = 40
 
 
 def listed_features(
-    model: EBClassifier, ranking: Ranking, found: FeatureList, top: int, log: bool
+    model: EBClassifier,
+    ranking: Ranking,
+    found: FeatureList,
+    top: int,
+    log_base: float | None,
 ) -> list[dict[str, Any]]:
     """The first features of a list; none that is not selected.
 
@@ -30,14 +34,16 @@ def listed_features(
         One of its lists.
     top : int
         How many features at most.
-    log : bool
-        Whether natural logarithms were taken: then the difference is given as a log2
+    log_base : float, optional
+        Base of the logarithms that were taken: then the difference is given as a log2
         fold change.
     """
     order = found.order[: min(top, int(found.selected(LEVEL).sum()))]
     classes, names = model.classes_.tolist(), ranking.names
     t, difference = np.atleast_2d(found.t), np.atleast_2d(ranking.difference)
-    name, unit = ("log2_fold_change", np.log2(np.e)) if log else ("difference", 1.0)
+    name, unit = "difference", 1.0
+    if log_base is not None:
+        name, unit = "log2_fold_change", float(np.log2(log_base))
     records = []
     for j in order.tolist():
         k = int(found.strongest[j])
@@ -58,25 +64,27 @@ def listed_features(
     return records
 
 
-def features_record(model: EBClassifier, top: int, log: bool) -> dict[str, Any]:
+def features_record(
+    model: EBClassifier, top: int, log_base: float | None
+) -> dict[str, Any]:
     """Both lists for JSON."""
     ranking = model.ranking_
     marginal, conditional = ranking.marginal, ranking.conditional
     return {
         "n_selected": int(marginal.selected(LEVEL).sum()),
-        "top_features": listed_features(model, ranking, marginal, top, log),
+        "top_features": listed_features(model, ranking, marginal, top, log_base),
         "n_conditional": int(conditional.selected(LEVEL).sum()),
-        "top_conditional": listed_features(model, ranking, conditional, top, log),
+        "top_conditional": listed_features(model, ranking, conditional, top, log_base),
     }
 
 
-def feature_words(model: EBClassifier, top: int, log: bool) -> str:
+def feature_words(model: EBClassifier, top: int, log_base: float | None) -> str:
     """Both lists as tables, each with what it is about."""
     ranking, n_factors = model.ranking_, model.n_factors_
     asked = ranking.marginal.question
-    parts = [f"{asked}\n{_table(model, ranking, ranking.marginal, top, log)}"]
+    parts = [f"{asked}\n{_table(model, ranking, ranking.marginal, top, log_base)}"]
     if n_factors:
-        table = _table(model, ranking, ranking.conditional, top, log)
+        table = _table(model, ranking, ranking.conditional, top, log_base)
         parts.append(f"{ranking.conditional.question}\n{table}")
     else:
         parts.append(
@@ -87,14 +95,18 @@ def feature_words(model: EBClassifier, top: int, log: bool) -> str:
 
 
 def _table(
-    model: EBClassifier, ranking: Ranking, found: FeatureList, top: int, log: bool
+    model: EBClassifier,
+    ranking: Ranking,
+    found: FeatureList,
+    top: int,
+    log_base: float | None,
 ) -> str:
     n, p = int(found.selected(LEVEL).sum()), model.n_features_in_
     doubt = found.doubt(LEVEL)
     if not n:
         none = f"No feature does, at a false discovery rate of {LEVEL:.0%}."
         return f"{none} {doubt}".strip()
-    rows = listed_features(model, ranking, found, top, log)
+    rows = listed_features(model, ranking, found, top, log_base)
     verb = "does" if n == 1 else "do"
     said = f"{n} of {p} {verb}, at a false discovery rate of {LEVEL:.0%}. {doubt}"
     said = said.strip()
@@ -102,7 +114,7 @@ def _table(
         return said
     names = [escaped(row["feature"]) for row in rows]
     wide = min(max(*map(len, names), len("feature")), _WIDEST)
-    unit = "log2_fold_change" if log else "difference"
+    unit = "difference" if log_base is None else "log2_fold_change"
     statistic = "t" if found.t.ndim == 1 else "f"
     head = f"  {'feature':<{wide}}  {unit.replace('_', ' '):>16}"
     lines = [

@@ -2,7 +2,7 @@
 
 Reads a table of samples and features, says how it was understood, estimates the error
 by cross-validation, fits the classifier to all samples, and prints the error, the
-confusion table and the features that matter.
+confusion table, what to be cautious about, and the features that matter.
 """
 
 from __future__ import annotations
@@ -11,29 +11,25 @@ import argparse
 import sys
 import time
 import warnings
-from dataclasses import replace
+from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
-
 from ebda.cli import options as shared
-from ebda.cli.known import covariates_for, covariates_of
-from ebda.cli.outcome import Fitted, about, record, words
-from ebda.cli.output import put_json
-from ebda.cli.progress import steps
+from ebda.cli.class_priors import class_priors
+from ebda.cli.feature_table import feature_columns
+from ebda.cli.fitting import fitted_to
+from ebda.cli.outcome import Fitted, about, base_of, judged_by, record, words
+from ebda.cli.known import covariates_for
+from ebda.cli.output import put_json, writer_for
+from ebda.cli.predictions import held_out_columns
+from ebda.cli.progress import working
+from ebda.cli.samples import is_small, read_test, read_training, training_values
 from ebda.cli.terminal import refuse_closed, say
 from ebda.covariance import COVARIANCES
 from ebda.covariance.sample_scale import SAMPLE_SCALES
 from ebda.data.distortion import LogarithmWarning
-from ebda.estimators.classifier import EBClassifier
-from ebda.evaluation import cross_validate, evaluate
-from ebda.inputs import Table, match_features, read
 from ebda.inputs.formats import names_of
-from ebda.inputs.labels import align, as_values
 from ebda.inputs.matching import by_name
-from ebda.inputs.on_disk import is_large, open_table
-from ebda.inputs.values import medians
-from ebda.listing import quoted
 from ebda.rule.shrinkage import SHRINKAGES
 
 
@@ -48,17 +44,48 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--report", type=Path, metavar="FILE", help="write a page about it (HTML)"
     )
     parser.add_argument(
+        "--features",
+        type=Path,
+        metavar="FILE",
+        help="write a table of all features, best first: CSV, TSV, Excel or Parquet by "
+        "the ending",
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        metavar="FILE",
+        help="write a table of the held-out predictions: those of the "
+        "cross-validation, or of --test where there is none",
+    )
+    parser.add_argument(
         "--test", type=Path, metavar="DATA", help="samples for a test of the model"
     )
     parser.add_argument(
         "--test-labels", type=Path, metavar="FILE", help="their labels, as --labels"
     )
+    shared.add_missing(parser)
     parser.add_argument(
+        "--folds",
         "--cv",
         type=_folds,
         default=5,
-        metavar="FOLDS",
+        metavar="N",
         help="folds of the cross-validation, 0 for none (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--repeats",
+        type=_repeats,
+        default=1,
+        metavar="N",
+        help="repeat the cross-validation with other folds, and give the mean error "
+        "(default: %(default)s)",
+    )
+    parser.add_argument(
+        "--priors",
+        type=class_priors,
+        metavar="P",
+        help="class probabilities: empirical, uniform, or one for each class such as "
+        "ill=0.2,well=0.8 (default: the shares of the data)",
     )
     shared.add_prior(parser)
     parser.add_argument("--shrinkage", choices=["auto", *SHRINKAGES], default="auto")
@@ -80,8 +107,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--on-disk",
         action="store_true",
         help="read in blocks what does not fit in memory "
-        f"({names_of('open')}), without cross-validation; the default for data larger "
-        "than half of the free memory",
+        f"({names_of('open')}), and estimate the error from the samples that are kept "
+        "for the folds; the default for data larger than half of the free memory",
     )
     shared.add_printing(parser)
 
@@ -93,22 +120,33 @@ def _folds(text: str) -> int:
     return number
 
 
+def _repeats(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("give 1 repetition or more")
+    return number
+
+
 def run(options: argparse.Namespace) -> None:
     """Read, preview, evaluate, fit, write and print."""
-    shared.check_writable("--model", options.model)
-    shared.check_writable("--report", options.report)
+    for name in ("model", "report"):
+        shared.check_writable(f"--{name}", getattr(options, name))
+    put = {
+        name: writer_for(path, f"--{name}")
+        for name in ("features", "out")
+        if (path := getattr(options, name)) is not None
+    }
     if options.json:
         refuse_closed("leave --json out")
     start = time.perf_counter()
-    table = _read(options)
-    if table.y is None:
-        known = quoted(table.candidates, 6)
+    with working(f"reading {options.data}", options.quiet or is_small(options.data)):
+        table = read_training(options)
+        test = read_test(options, table)
+    if "out" in put and not (options.folds or test):
         raise ValueError(
-            f"{options.data}: say with --target which column or row has the labels, or "
-            "with --labels which file" + (f"; text is in {known}" if known else "")
+            "--out needs samples that are predicted by models without them: leave "
+            "--folds 0 out, or give --test"
         )
-    _check_classes(table, options.cv)
-    test = _read_test(options, table)
     read_in = time.perf_counter() - start
     # With --json standard output is for the object alone.
     stream = sys.stderr if options.json else sys.stdout
@@ -117,153 +155,40 @@ def run(options: argparse.Namespace) -> None:
     with warnings.catch_warnings():
         # The preview has said it already, or --quiet was given.
         warnings.simplefilter("ignore", LogarithmWarning)
-        fitted = _fit(table, test, options, read_in)
-    written = _write(table, test, fitted, options)
+        fitted = fitted_to(table, test, options, read_in)
+    with working("writing", options.quiet):
+        written = _write(fitted, options, put)
+        cautions = judged_by(fitted, options)
     if options.json:
-        put_json(record(table, fitted, written, options))
+        put_json(record(fitted, written, cautions, options))
     elif not options.quiet:
-        say(words(fitted, written, options))
-
-
-def _read(options: argparse.Namespace) -> Table:
-    """The data in memory; or in blocks, if they are too large or the user says so."""
-    if not (options.on_disk or is_large(options.data)):
-        return read(
-            options.data,
-            **shared.reading(options),
-            keep_missing=True,
-            aside=shared.aside(options),
-        )
-    whole = {
-        "--log": options.log,
-        "--impute": options.impute,
-        "--report": options.report,
-        "--orient columns": options.orient == "columns",
-    }
-    refused = [name for name, value in whole.items() if value]
-    if refused:
-        raise ValueError(
-            f"{options.data} is read in blocks, with samples in rows and values as "
-            f"they are: {', '.join(refused)} cannot be used"
-        )
-    options.cv = 0  # each fold would read the data once more
-    return open_table(
-        options.data,
-        options.target,
-        options.labels,
-        options.layer,
-        options.drop,
-        shared.aside(options),
-    )
-
-
-def _check_classes(table: Table, n_folds: int) -> None:
-    counts = table.class_counts
-    if len(counts) < 2:
-        raise ValueError(
-            f"{table.source}: all samples are {next(iter(counts))!r} in "
-            f"{table.labels_from}; a classifier needs two classes"
-        )
-    single = [label for label, n in counts.items() if n == 1]
-    if len(single) == len(counts):
-        raise ValueError(
-            f"{table.source}: each sample has a class of its own in "
-            f"{table.labels_from}; are these names? Say with --target where the "
-            "labels are"
-        )
-    if single and n_folds:
-        raise ValueError(
-            f"{table.source}: cross-validation needs two samples of each class, and "
-            f"there is only one of {quoted(single)}; leave it out, or skip "
-            "cross-validation: --cv 0"
-        )
-
-
-def _read_test(options: argparse.Namespace, table: Table) -> Table | None:
-    """The test samples, with the features and the labels of the training data."""
-    if options.test is None:
-        return None
-    assert table.y is not None
-    names = table.feature_names.tolist()
-    same = shared.reading(options) | {"impute": None, "drop": ()}
-    same["labels"] = options.test_labels or options.labels
-    found = read(
-        options.test,
-        **same,
-        features=names,
-        keep_missing=True,
-        aside=options.covariates,
-    )
-    if found.y is None:
-        raise ValueError(f"{options.test}: the test samples need labels")
-    every = np.arange(table.n_features)
-    stand_in = np.full(table.n_features, np.nan)
-    if options.impute is not None:
-        stand_in = medians(table.X, every, names, table.source)
-    way_out = "the model is fitted to them; correct the test data, or --drop them"
-    match = match_features(found, names, stand_in, way_out=way_out)
-    y = align(found.y, np.unique(table.y), found.sample_names, found.source)
-    return replace(found, X=match.X, y=y, feature_names=table.feature_names)
-
-
-def _fit(
-    table: Table, test: Table | None, options: argparse.Namespace, read_in: float
-) -> Fitted:
-    """Cross-validate, fit to all samples, and test."""
-    assert table.y is not None
-    model = EBClassifier(
-        prior=options.prior,
-        shrinkage=options.shrinkage,
-        covariance=options.covariance,
-        sample_scale=options.sample_scale,
-        n_jobs=options.jobs,
-        random_state=options.seed,
-    )
-    folds = min(options.cv, min(table.class_counts.values()))
-    covariates, groups = covariates_of(table, options.covariates), None
-    if options.groups is not None:
-        groups = as_values(table.aside[options.groups])
-    seconds = {"reading": read_in}
-    crossed = tested = None
-    with steps(folds + 1, options.quiet) as done:
-        start = time.perf_counter()
-        if folds:
-            crossed = cross_validate(
-                model,
-                table.X,
-                table.y,
-                folds,
-                options.seed,
-                lambda: done("fold"),
-                groups,
-                covariates,
-            )
-            seconds["cross-validation"] = time.perf_counter() - start
-        start = time.perf_counter()
-        model.fit(table.X, table.y, groups=groups, covariates=covariates)
-        model.feature_names_in_ = table.feature_names.astype(object)
-        seconds["fit"] = time.perf_counter() - start
-        done("fit to all samples")
-    if test is not None:
-        assert test.y is not None
-        with by_name():
-            own = covariates_for(model, test)
-            tested = evaluate(model, test.X, test.y, own)
-    return Fitted(model, crossed, tested, seconds, table.sample_names.tolist())
+        say(words(fitted, written, cautions, options))
 
 
 def _write(
-    table: Table, test: Table | None, fitted: Fitted, options: argparse.Namespace
+    fitted: Fitted, options: argparse.Namespace, put: dict[str, Callable[..., None]]
 ) -> dict[str, Path]:
-    """Model file and report, as asked for."""
-    judged = table if fitted.cross_validated is not None or test is None else test
-    data = about(table, judged, options)
+    """Model file, report and tables, as asked for."""
+    judged, data = fitted.judged, about(fitted, options)
+    names = None if judged is None else judged.sample_names.tolist()
     written = {}
     if options.model is not None:
         from ebda import modelfile
 
-        modelfile.save(fitted.model, options.model, fitted.evaluation, data)
+        training = training_values(fitted.seen, options.impute)
+        modelfile.save(fitted.model, options.model, fitted.evaluation, data, training)
         written["model"] = options.model
+    if "features" in put:
+        put["features"](feature_columns(fitted.model, base_of(options.log)))
+        written["features"] = options.features
+    if "out" in put:
+        assert fitted.evaluation is not None
+        found = [fitted.evaluation]
+        if fitted.repeated is not None:
+            found = list(fitted.repeated.evaluations)
+        assert names is not None
+        put["out"](held_out_columns(found, names))
+        written["out"] = options.out
     if options.report is not None:
         from ebda import report
 
@@ -271,13 +196,15 @@ def _write(
             report.write_report(
                 options.report,
                 fitted.model,
-                X=judged.X,
-                y=judged.y,
+                X=None if judged is None else judged.X,
+                y=None if judged is None else judged.y,
                 evaluation=fitted.evaluation,
-                sample_names=judged.sample_names.tolist(),
+                sample_names=names,
                 data=data,
                 command=options.command_line,
-                covariates=covariates_for(fitted.model, judged),
+                covariates=(
+                    None if judged is None else covariates_for(fitted.model, judged)
+                ),
             )
         written["report"] = options.report
     return written

@@ -9,6 +9,7 @@ from typing import Any
 from ebda import files
 from ebda.inputs.cells import DECIMALS
 from ebda.inputs.formats import names_of
+from ebda.inputs.logarithms import LOGARITHMS
 from ebda.inputs.names import DUPLICATES
 from ebda.inputs.orientation import ORIENTATIONS
 from ebda.inputs.values import IMPUTATIONS
@@ -121,12 +122,26 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
         help="fill missing values with the median of the feature (default: means and "
         "variances are of the values that are there)",
     )
-    parser.add_argument(
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument(
+        "--log2",
+        dest="log",
+        action="store_const",
+        const="log2",
+        default=False,
+        help=f"take {LOGARITHMS['log2'].line} of the values, for raw intensities or "
+        "counts; differences are then log2 fold changes",
+    )
+    which.add_argument(
         "--log",
         action="store_true",
-        help="take sign(x) log(1 + |x|) of the values, for raw intensities or counts",
+        help=f"take the natural logarithm instead, {LOGARITHMS['natural'].line}",
     )
-    parser.add_argument("--layer", metavar="NAME", help="layer of AnnData, not X")
+    parser.add_argument(
+        "--layer",
+        metavar="NAME",
+        help="layer of AnnData, not X; sheet of a workbook, not the first",
+    )
     parser.add_argument(
         "--duplicates",
         choices=sorted(DUPLICATES),
@@ -141,21 +156,26 @@ def add_table(parser: argparse.ArgumentParser) -> None:
         "--out",
         type=Path,
         metavar="FILE",
-        help="CSV, TSV (also .gz) or Parquet by the ending (default: CSV to standard "
-        "output)",
+        help="CSV, TSV (also .gz), Excel or Parquet by the ending (default: CSV to "
+        "standard output)",
     )
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:
     """A fitted model, and what is done about data that lack something it needs."""
     parser.add_argument("model", type=Path, metavar="MODEL", help="the model file")
+    add_missing(parser)
+
+
+def add_missing(parser: argparse.ArgumentParser) -> None:
+    """What is done about samples that lack something the model needs."""
     parser.add_argument(
         "--missing",
         choices=["error", "zero-weight"],
         default="error",
-        help="features that are missing: an error (default), or given no weight, and "
-        "what they add to the intercept is removed, like missing values then; else a "
-        "missing value adds nothing to the score of its sample",
+        help="features of the model that new samples lack: an error (default), or left "
+        "out of the rule, as missing values then are; else a missing value adds "
+        "nothing to the score of its sample",
     )
 
 

@@ -12,9 +12,13 @@ import numpy as np
 from ebda import __version__
 from ebda.cli.features import feature_words, features_record
 from ebda.estimators.classifier import EBClassifier
-from ebda.evaluation import Evaluation
+from ebda.evaluation import Evaluation, RepeatedEvaluation
 from ebda.inputs import Table
+from ebda.inputs.logarithms import LOGARITHMS, find_logarithm
+from ebda.inputs.matching import by_name
 from ebda.listing import counted, escaped, quoted
+from ebda.report.case import Case
+from ebda.report.cautions import Caution, cautions
 from ebda.selection.selection import Selection
 
 
@@ -23,10 +27,30 @@ class Fitted:
     """A fitted model with its errors."""
 
     model: EBClassifier
-    cross_validated: Evaluation | None
+    repeated: RepeatedEvaluation | None
     tested: Evaluation | None
     seconds: dict[str, float]
-    sample_names: list[str]
+    # What it was fitted to; those of these samples that are in memory; of the test.
+    table: Table
+    seen: Table | None
+    test: Table | None
+
+    @property
+    def judged(self) -> Table | None:
+        """The samples in memory that the error and the report are of."""
+        if self.repeated is None and self.test is not None:
+            return self.test
+        return self.seen
+
+    @property
+    def is_part(self) -> bool:
+        """Whether the error was estimated from some of the samples."""
+        return self.seen is not None and self.seen.n_samples < self.table.n_samples
+
+    @property
+    def cross_validated(self) -> Evaluation | None:
+        """The first cross-validation."""
+        return None if self.repeated is None else self.repeated.evaluations[0]
 
     @property
     def evaluation(self) -> Evaluation | None:
@@ -34,8 +58,29 @@ class Fitted:
         return self.cross_validated or self.tested
 
 
-def about(table: Table, judged: Table, options: argparse.Namespace) -> dict[str, Any]:
+def base_of(log: bool | str) -> float | None:
+    """Base of the logarithms that were taken, or None."""
+    found = find_logarithm(log)
+    return None if found is None else found.base
+
+
+def judged_by(fitted: Fitted, options: argparse.Namespace) -> list[Caution]:
+    """What the report warns of, for those who do not write one."""
+    if options.quiet and not options.json:
+        return []
+    judged, X, y, names = fitted.judged, None, None, None
+    if judged is not None:
+        X, y, names = judged.X, judged.y, judged.sample_names.tolist()
+    data, evaluation = about(fitted, options), fitted.evaluation
+    with by_name():
+        return cautions(Case.checked(fitted.model, X, y, evaluation, names, data))
+
+
+def about(fitted: Fitted, options: argparse.Namespace) -> dict[str, Any]:
     """What the model file keeps of the data, for others to be read the same way."""
+    table, notes = fitted.table, list(fitted.table.notes)
+    if fitted.is_part and fitted.judged is fitted.seen:
+        notes.append(part_words(fitted))
     of_table = ("format", "n_samples", "n_features", "target", "orientation")
     of_options = ("log", "impute", "layer", "drop", "duplicates")
     return {
@@ -47,11 +92,20 @@ def about(table: Table, judged: Table, options: argparse.Namespace) -> dict[str,
         "labels": None if options.labels is None else options.labels.name,
         "classes": {str(label): n for label, n in table.class_counts.items()},
         **{name: getattr(options, name) for name in of_options},
-        "notes": list(table.notes),
+        "notes": notes,
         "command": options.command_line,
         "fitted_to": table.fingerprint(),
-        "evaluated_on": judged.fingerprint(),
+        "evaluated_on": (fitted.judged or table).fingerprint(),
     }
+
+
+def part_words(fitted: Fitted) -> str:
+    """Of how many samples the error and the page are, where not of all."""
+    assert fitted.seen is not None
+    return (
+        f"the error is estimated from {fitted.seen.n_samples} of the "
+        f"{fitted.table.n_samples} samples, those kept for the folds"
+    )
 
 
 # What each of these must be, in a file that somebody may have edited.
@@ -65,7 +119,7 @@ _FACTS: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("source", "format", "orientation", "transformation"), _TEXT),
     **dict.fromkeys(("duplicates", "command", "fitted_to", "evaluated_on"), _TEXT),
     "classes": (dict,),
-    "log": (bool,),
+    "log": (bool, str),
 }
 
 
@@ -74,8 +128,13 @@ def facts(data: dict[str, Any] | None, path: Path) -> dict[str, Any]:
     found = dict(data or {})
     for name, value in found.items():
         entries = value if isinstance(value, list) else ()
-        if name in _FACTS and not (
-            type(value) in _FACTS[name] and all(type(entry) is str for entry in entries)
+        unknown = name == "log" and type(value) is str and value not in LOGARITHMS
+        if unknown or (
+            name in _FACTS
+            and not (
+                type(value) in _FACTS[name]
+                and all(type(entry) is str for entry in entries)
+            )
         ):
             raise ValueError(
                 f"{path} says that {name!r} of its data is {str(value)[:60]!r}, which "
@@ -85,18 +144,19 @@ def facts(data: dict[str, Any] | None, path: Path) -> dict[str, Any]:
 
 
 def record(
-    table: Table,
     fitted: Fitted,
     written: dict[str, Path],
+    found: list[Caution],
     options: argparse.Namespace,
 ) -> dict[str, Any]:
     """Everything that is printed, as JSON."""
     model = fitted.model
     return {
         "ebda": __version__,
-        "data": about(table, table, options),
+        "data": about(fitted, options),
         "classes": model.classes_,
         "evaluation": evaluation_record(fitted.cross_validated),
+        "repeated": repeated_record(fitted.repeated),
         "test": evaluation_record(fitted.tested),
         "groups": None if model.groups_ is None else vars(model.groups_),
         "covariates": None if model.covariates_ is None else str(model.covariates_),
@@ -106,20 +166,31 @@ def record(
         "copies": _named_copies(fitted),
         "missing_values": n_missing(model),
         "features_without_values": without_values(model),
-        **features_record(model, options.top, options.log),
+        "cautions": [vars(caution) for caution in found],
+        **features_record(model, options.top, base_of(options.log)),
         "seconds": fitted.seconds,
         "files": written,
     }
 
 
-def words(fitted: Fitted, written: dict[str, Path], options: argparse.Namespace) -> str:
+def words(
+    fitted: Fitted,
+    written: dict[str, Path],
+    found: list[Caution],
+    options: argparse.Namespace,
+) -> str:
     """Everything that is printed, as text."""
     parts = []
     crossed, model = fitted.cross_validated, fitted.model
     if crossed is not None:
         title = f"Cross-validation in {crossed.n_folds} folds"
-        if crossed.n_folds < options.cv:
-            title += " (no more, because the rarest class has no more samples)"
+        if fitted.is_part:
+            title += f" ({part_words(fitted)})"
+        if crossed.n_folds < options.folds:
+            title += " (no more, because no class has more samples)"
+        if fitted.repeated is not None and len(fitted.repeated.evaluations) > 1:
+            parts.append(repeated_words(fitted.repeated))
+            title = f"The first of them, in {crossed.n_folds} folds"
         parts.append(evaluation_words(crossed, title))
     if fitted.tested is not None:
         title = f"Test samples of {options.test}"
@@ -134,18 +205,20 @@ def words(fitted: Fitted, written: dict[str, Path], options: argparse.Namespace)
             f"{'has' if len(gone) == 1 else 'have'} no weight: {quoted(gone, 5)}."
         )
     factors = counted(model.n_factors_, "common factor")
-    names = [escaped(name) for name in fitted.sample_names]
-    found = (model.groups_, model.covariates_)
-    parts += [str(known) for known in found if known is not None]
+    names = [escaped(name) for name in fitted.table.sample_names.tolist()]
+    arranged = (model.groups_, model.covariates_)
+    parts += [str(known) for known in arranged if known is not None]
     if model.sample_scale_ is not None:
         parts.append(str(model.sample_scale_))
     parts += [
         f"{model.selection_.words(names)} {factors} within the classes.\n"
         f"{model.selection_.table()}",
-        feature_words(model, options.top, options.log),
+        feature_words(model, options.top, base_of(options.log)),
+        *caution_words(found),
         "Time: " + ", ".join(f"{k} {v:.1f} s" for k, v in fitted.seconds.items()),
     ]
-    parts += [f"Written: {path}" for path in written.values()]
+    if written:
+        parts.append("\n".join(f"Written: {path}" for path in written.values()))
     return "\n\n".join(parts)
 
 
@@ -160,6 +233,33 @@ def evaluation_record(evaluation: Evaluation | None) -> dict[str, Any] | None:
         "level": 0.95,
         "confusion": evaluation.confusion,
     }
+
+
+def repeated_record(repeated: RepeatedEvaluation | None) -> dict[str, Any] | None:
+    """Mean error over the repetitions, with its interval."""
+    if repeated is None:
+        return None
+    return {
+        "n_repeats": len(repeated.evaluations),
+        "error": repeated.error,
+        "interval": repeated.interval(),
+        "errors": repeated.errors,
+    }
+
+
+def repeated_words(repeated: RepeatedEvaluation) -> str:
+    """The mean error with its interval, and how far the repetitions differ."""
+    (low, high), errors = repeated.interval(), repeated.errors
+    return (
+        f"{len(errors)} cross-validations, each with other folds: mean error "
+        f"{repeated.error:.1%} (95% interval {low:.1%} to {high:.1%}), the lowest "
+        f"{errors.min():.1%} and the highest {errors.max():.1%}."
+    )
+
+
+def caution_words(found: list[Caution]) -> list[str]:
+    """Cautions as one paragraph each, the severe ones first."""
+    return [f"Caution: {caution.title}. {caution.words}" for caution in found]
 
 
 def evaluation_words(evaluation: Evaluation, title: str) -> str:
@@ -205,7 +305,7 @@ def without_values(model: EBClassifier) -> list[str]:
 def _named_copies(fitted: Fitted) -> list[list[str]]:
     """Pairs of samples that look like copies."""
     pairs = fitted.model.selection_.copies
-    names = fitted.sample_names
+    names = fitted.table.sample_names.tolist()
     return [] if pairs is None else [[names[i] for i in pair] for pair in pairs]
 
 

@@ -15,8 +15,9 @@ import numpy as np
 from ebda import files
 from ebda.cli.options import check_writable
 from ebda.cli.terminal import put, refuse_closed, say
-from ebda.inputs.base import POLARS
+from ebda.inputs.base import POLARS, Package
 
+EXCEL_WRITER = Package("xlsxwriter", "excel", "writing Excel workbooks")
 # What a spreadsheet would take for a formula, or for a part of its own format. An
 # apostrophe before it makes it text; names that have one already get one more, so that
 # readers can take one away.
@@ -54,6 +55,14 @@ def _packed(separator: str) -> Callable[[Any], bytes]:
     return lambda frame: gzip.compress(_text(separator)(frame), mtime=0)
 
 
+def _excel(frame: Any) -> bytes:
+    EXCEL_WRITER.load()
+    stream = io.BytesIO()
+    # Text is written as text, and never as a formula.
+    frame.write_excel(stream, autofit=False)
+    return stream.getvalue()
+
+
 def _parquet(frame: Any) -> bytes:
     stream = io.BytesIO()
     frame.write_parquet(stream)
@@ -66,26 +75,31 @@ WRITERS: dict[str, Callable[[Any], bytes]] = {
     ".txt": _text("\t"),
     ".csv.gz": _packed(","),
     ".tsv.gz": _packed("\t"),
+    ".xlsx": _excel,
     ".parquet": _parquet,
 }
 
 
-def writer_for(path: Path | None) -> Callable[[Mapping[str, Any]], None]:
+def writer_for(
+    path: Path | None, option: str = "--out"
+) -> Callable[[Mapping[str, Any]], None]:
     """A function that writes columns as a table, in the format of the file's ending.
 
     To standard output, as CSV, if there is no file. A file that cannot be written is
     refused at once.
 
-    >>> writer_for(Path("out.xlsx"))
+    >>> writer_for(Path("out.pdf"))
     Traceback (most recent call last):
-    ValueError: --out out.xlsx: the ending is none of .csv, .tsv, .txt, .csv.gz,
-    .tsv.gz, .parquet
+    ValueError: --out out.pdf: the ending is none of .csv, .tsv, .txt, .csv.gz,
+    .tsv.gz, .xlsx, .parquet
     """
-    check_writable("--out", path)
+    check_writable(option, path)
     name = ".csv" if path is None or files.is_special(path) else path.name.lower()
     ending = next((ending for ending in WRITERS if name.endswith(ending)), None)
     if ending is None:
-        raise ValueError(f"--out {path}: the ending is none of {', '.join(WRITERS)}")
+        raise ValueError(f"{option} {path}: the ending is none of {', '.join(WRITERS)}")
+    if ending == ".xlsx":
+        EXCEL_WRITER.load()
     if path is None:
         refuse_closed("give --out FILE")
 

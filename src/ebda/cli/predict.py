@@ -1,8 +1,9 @@
 """Classify new samples with a model file.
 
 Classifies the samples of a file with a model that ebda fit has written. Features are
-found by name, in any order; those that the model does not know are ignored. Logarithms
-are taken if they were for the fit.
+found by name, in any order; those that the model does not know are ignored. What the
+fit did to the values is done again: logarithms, and medians for missing values. The
+samples are compared with those of the fit, and warnings have the numbers.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from scipy import sparse
 from sklearn.utils import get_tags
 
 from ebda.cli import options as shared
+from ebda.cli.comparison import compared, shift_record
 from ebda.cli.known import (
     Covariates,
     covariates_for,
@@ -29,10 +31,12 @@ from ebda.cli.known import (
 )
 from ebda.cli.outcome import facts
 from ebda.cli.output import put_json, writer_for
+from ebda.cli.predictions import probability_columns
 from ebda.cli.terminal import say
 from ebda.inputs import Match, Table, match_features, read
 from ebda.inputs.matching import by_name
 from ebda.listing import counted, escaped, quoted
+from ebda.modelfile import Record
 from ebda.typing import FloatArray
 
 
@@ -40,6 +44,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the command."""
     shared.add_model(parser)
     shared.add_data(parser)
+    parser.add_argument(
+        "--strict",
+        action="store_true",
+        help="make it an error if the samples are not like those of the fit, or lack "
+        "much of the rule",
+    )
     shared.add_table(parser)
     shared.add_printing(parser)
 
@@ -51,7 +61,16 @@ def run(options: argparse.Namespace) -> None:
     start = time.perf_counter()
     put_table = writer_for(options.out)
     record = modelfile.load_record(options.model)
-    table, match = read_for(record.model, facts(record.data, options.model), options)
+    data = facts(record.data, options.model)
+    table, match = read_for(record, data, options)
+    shift, warned = compared(
+        record.model,
+        table.X,
+        record.training,
+        match.missing,
+        table.source,
+        options.strict,
+    )
     with by_name():
         predicted, probabilities = classify(
             record.model,
@@ -62,9 +81,7 @@ def run(options: argparse.Namespace) -> None:
     classes = [str(label) for label in record.model.classes_.tolist()]
     if options.out is not None or not options.json:
         columns = {"sample": table.sample_names.tolist(), "predicted": predicted}
-        for label, column in zip(classes, probabilities.T, strict=True):
-            columns[f"probability_{label}"] = column
-        put_table(columns)
+        put_table(columns | probability_columns(classes, probabilities))
     seconds = time.perf_counter() - start
     if options.json:
         rows = [dict(zip(classes, row, strict=True)) for row in probabilities.tolist()]
@@ -77,6 +94,7 @@ def run(options: argparse.Namespace) -> None:
                 "ignored_features": match.n_extra,
                 "missing_features": match.missing,
                 "missing_values": match.n_filled,
+                "compared_with_training": shift_record(shift),
                 "seconds": seconds,
                 "predictions": [
                     {"sample": sample, "predicted": label, "probabilities": row}
@@ -90,20 +108,34 @@ def run(options: argparse.Namespace) -> None:
         counts = Counter(str(label) for label in predicted.tolist())
         words = ", ".join(f"{escaped(label)} {counts[label]}" for label in classes)
         say(f"{counted(table.n_samples, 'sample')}: {words}", sys.stderr)
-        lines = remarks(table, match, options.missing)
-        for line in [*lines, *remarks_on_covariates(record.model, table)]:
+        lines = remarks(table, match, options.missing, is_filled(record, data))
+        lines += remarks_on_covariates(record.model, table)
+        for line in [*lines, *warned]:
             say(line, sys.stderr)
         if options.out is not None:
             say(f"Written: {options.out}", sys.stderr)
 
 
+def is_filled(record: Record, data: dict[str, Any]) -> bool:
+    """Whether missing values get the medians of the fit."""
+    known = record.training
+    return bool(data.get("impute")) and known is not None and known.median is not None
+
+
 def read_for(
-    model: Any,
+    record: Record,
     data: dict[str, Any],
     options: argparse.Namespace,
     impute: str | None = None,
 ) -> tuple[Table, Match]:
-    """The data in the order of the model's features, read as the fit read its own."""
+    """The data in the order of the model's features, read as the fit read its own.
+
+    Missing values get the medians of the fit, if it used any and the file has them;
+    else what `impute` says.
+    """
+    model = record.model
+    if is_filled(record, data):
+        impute = None
     if not hasattr(model, "predict_proba"):
         name = type(model).__name__
         raise ValueError(f"{options.model} holds a {name}, which classifies nothing")
@@ -140,12 +172,17 @@ def read_for(
                 "--missing zero-weight cannot be used with it; give all features"
             )
         stand_in = np.full(len(names), np.nan)
+    if is_filled(record, data):
+        assert record.training is not None
+        assert record.training.median is not None
+        there = np.isin(names, table.feature_names)
+        stand_in = np.where(there, record.training.median, np.nan)
     way_out = "give them, or go on without their weight: --missing zero-weight"
     match = match_features(
         table, names.tolist(), stand_in, absent=zero_weight, way_out=way_out
     )
     X = match.X
-    if match.n_filled and sparse.issparse(X):  # values that are NaN, and not zero
+    if sparse.issparse(X) and np.isnan(X.data).any():  # values that are not zero
         X = X.toarray()
     return replace(table, X=X, feature_names=names.astype(np.str_)), match
 
@@ -191,7 +228,9 @@ def completed(model: Any, X: Any) -> tuple[Any, Any]:
     return model.without(absent), np.where(np.isnan(X), middle, X)
 
 
-def remarks(table: Table, match: Match, missing: str) -> list[str]:
+def remarks(
+    table: Table, match: Match, missing: str, is_filled: bool = False
+) -> list[str]:
     """What was done to the data before they were classified."""
     lines = []
     if table.transformation != "none":
@@ -207,7 +246,9 @@ def remarks(table: Table, match: Match, missing: str) -> list[str]:
         )
     if match.n_filled:
         done = "given no weight"
-        if missing != "zero-weight":
+        if is_filled:
+            done = "replaced by the medians of the fit"
+        elif missing != "zero-weight":
             done = "left out of the scores of their samples"
         lines.append(f"{counted(match.n_filled, 'missing value')} {done}.")
     return lines

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -10,10 +11,17 @@ from typing import Any
 
 from ebda.cli.terminal import say
 
+# Nothing takes longer than this without a sign of life; later signs come more slowly.
+SILENCE = 2.0
+_SLOWER, _SLOWEST = 1.5, 30.0
+
 
 @contextmanager
 def steps(
-    total: int, quiet: bool = False, seconds: float = 0.0
+    total: int,
+    quiet: bool = False,
+    seconds: float = 0.0,
+    doing: Callable[[], str] | None = None,
 ) -> Iterator[Callable[[str], None]]:
     """A function to be called with a name after each of a known number of steps.
 
@@ -25,6 +33,8 @@ def steps(
         Whether to show nothing.
     seconds : float
         Least time between two lines, where there is no bar.
+    doing : callable, optional
+        What is being done within a step, in words, for a step of more than two seconds.
     """
     start = last = time.monotonic()
     number = 0
@@ -43,8 +53,54 @@ def steps(
             say(line, sys.stderr)
             last = now
 
-    with bar or nullcontext():
+    def alive(elapsed: float) -> None:
+        words = "" if doing is None else doing()
+        if bar is not None:
+            bar.set_postfix_str(words)
+        elif time.monotonic() - last >= max(SILENCE, seconds):
+            step = f"step {number + 1} of {total}"
+            say(f"{words or step}: {elapsed:.0f} s", sys.stderr)
+
+    with bar or nullcontext(), _beating(alive, quiet or number == total):
         yield done
+
+
+@contextmanager
+def working(what: str, quiet: bool = False) -> Iterator[None]:
+    """Say that a single step goes on, if it takes more than two seconds.
+
+    Parameters
+    ----------
+    what : str
+        The step.
+    quiet : bool
+        Whether to show nothing.
+    """
+    with _beating(lambda elapsed: say(f"{what}: {elapsed:.0f} s", sys.stderr), quiet):
+        yield
+
+
+@contextmanager
+def _beating(beat: Callable[[float], None], quiet: bool) -> Iterator[None]:
+    """Call a function from time to time while the block runs."""
+    if quiet:
+        yield
+        return
+    stop, start = threading.Event(), time.monotonic()
+
+    def run() -> None:
+        wait = SILENCE
+        while not stop.wait(wait):
+            beat(time.monotonic() - start)
+            wait = min(wait * _SLOWER, _SLOWEST)
+
+    thread = threading.Thread(target=run, name="ebda-progress", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
 
 
 def _bar(total: int) -> Any:

@@ -16,15 +16,17 @@ from typing import Any
 import numpy.typing as npt
 
 from ebda.cli import options as shared
+from ebda.cli.comparison import compared
 from ebda.cli.known import covariates_for, remarks_on_covariates
 from ebda.cli.outcome import facts
-from ebda.cli.predict import completed, read_for, remarks
+from ebda.cli.predict import completed, is_filled, read_for, remarks
 from ebda.cli.terminal import say
 from ebda.estimators.classifier import EBClassifier
 from ebda.evaluation import Evaluation, evaluate
 from ebda.inputs import Match, Table
 from ebda.inputs.labels import NoLabelsError, align
 from ebda.inputs.matching import by_name
+from ebda.modelfile import Record
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -59,7 +61,12 @@ def run(options: argparse.Namespace) -> None:
         raise ValueError(f"{options.model} holds a {kind}; a report is of EBClassifier")
     data = facts(record.data, options.model)
     options.drop = [*options.drop, *data.get("drop", [])]
-    table, match = _read(record.model, data, options)
+    table, match = _read(record, data, options)
+    warned: list[str] = []
+    if table.fingerprint() != data.get("fitted_to"):
+        _, warned = compared(
+            record.model, table.X, record.training, match.missing, table.source
+        )
     if table.y is not None:
         y = align(table.y, record.model.classes_, table.sample_names, table.source)
         table = replace(table, y=y)
@@ -81,14 +88,15 @@ def run(options: argparse.Namespace) -> None:
             covariates=covariates_for(model, table),
         )
     if not options.quiet:
-        lines = [*remarks(table, match, options.missing), *shown.remarks]
-        for line in lines + remarks_on_covariates(model, table):
+        lines = remarks(table, match, options.missing, is_filled(record, data))
+        lines += [*shown.remarks, *remarks_on_covariates(model, table), *warned]
+        for line in lines:
             say(line, sys.stderr)
         say(f"Written: {out}")
 
 
 def _read(
-    model: Any, data: dict[str, Any], options: argparse.Namespace
+    record: Record, data: dict[str, Any], options: argparse.Namespace
 ) -> tuple[Table, Match]:
     """The samples, with the labels that the fit had if they are there."""
     known = data.get("target")
@@ -96,9 +104,9 @@ def _read(
     if not asked and known not in options.drop:
         options.target = known
         with suppress(NoLabelsError):
-            return read_for(model, data, options, data.get("impute"))
+            return read_for(record, data, options, data.get("impute"))
         options.target = None
-    return read_for(model, data, options, data.get("impute"))
+    return read_for(record, data, options, data.get("impute"))
 
 
 @dataclass(frozen=True, eq=False)

@@ -72,8 +72,10 @@ def _open_arrow(X: Any) -> Data | None:
     return BlockedData(ParquetTable(X)) if hasattr(X, "get_fragments") else None
 
 
-def _open_parquet(X: Any) -> Data | None:
-    return BlockedData(X) if isinstance(X, ParquetTable) else None
+def _open_own(X: Any) -> Data | None:
+    if isinstance(X, ParquetTable):
+        return BlockedData(X)
+    return X if isinstance(X, BlockedData) else None
 
 
 def _open_dask(X: Any) -> Data | None:
@@ -88,7 +90,7 @@ OPENERS = Registry(
     Opener("zarr", "zarr.Array", "zarr", _open_chunked),
     Opener("hdf5", "h5py.Dataset", "h5py", _open_chunked),
     Opener("anndata", "AnnData in backed mode, or its X", "anndata", _open_anndata),
-    Opener("parquet", "Parquet files, by open_parquet", "ebda", _open_parquet),
+    Opener("parquet", "Parquet files, by open_parquet", "ebda", _open_own),
     Opener("arrow", "pyarrow.dataset.Dataset", "pyarrow", _open_arrow),
     Opener("dask", "a Dask array or data frame", "dask", _open_dask),
 )

@@ -3,6 +3,7 @@
 - `cross_validate`, `evaluate`: held-out predictions, as an `Evaluation`.
 - `plan`, `plan_from_evaluation`: the error to expect with other numbers of samples, as
   a `Plan`.
+- `RepeatedEvaluation`: cross-validations with several deals of the folds.
 - `calibration_bins`: observed shares beside predicted probabilities.
 """
 
@@ -12,11 +13,13 @@ from ebda.evaluation.folds import cross_validate, evaluate
 from ebda.evaluation.held_out import CalibrationBins, Evaluation, calibration_bins
 from ebda.evaluation.planned import Plan
 from ebda.evaluation.planning import plan, plan_from_evaluation
+from ebda.evaluation.repeated import RepeatedEvaluation
 
 __all__ = [
     "CalibrationBins",
     "Evaluation",
     "Plan",
+    "RepeatedEvaluation",
     "calibration_bins",
     "cross_validate",
     "evaluate",

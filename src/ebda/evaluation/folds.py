@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from inspect import signature
 from typing import Any
@@ -39,8 +40,8 @@ def cross_validate(
     X, y
         Data and labels, as for ``fit``.
     n_folds : int
-        Number of folds, stratified by class; fewer if the rarest class has fewer
-        samples.
+        Number of folds, stratified by class. A class with fewer samples is in as many
+        of them as it has; there are no more folds than the largest class has samples.
     seed : int
         Determines the folds.
     after_fold : callable, optional
@@ -69,25 +70,7 @@ def cross_validate(
     """
     classes, codes = np.unique(np.asarray(y), return_inverse=True)
     numbers = check_groups(groups, len(codes))
-    counts = np.bincount(codes)
-    if numbers is not None:
-        pairs = np.unique(np.column_stack([codes, numbers]), axis=0)
-        counts = np.bincount(pairs[:, 0])
-    folds = min(n_folds, int(counts.min()))
-    if folds < 2:
-        what = "samples" if numbers is None else "groups"
-        raise ValueError(
-            f"cross-validation needs at least two {what} of each class, but class "
-            f"{classes.tolist()[counts.argmin()]!r} has only one"
-        )
-    split: Any
-    if numbers is None:
-        split = StratifiedKFold(folds, shuffle=True, random_state=seed)
-    else:
-        split = StratifiedGroupKFold(folds, shuffle=True, random_state=seed)
-    fold = np.empty(len(codes), dtype=np.intp)
-    for f, (_, test) in enumerate(split.split(codes, codes, numbers)):
-        fold[test] = f
+    fold = stratified_folds(classes, codes, numbers, n_folds, seed)
     known: dict[str, Any] = {} if groups is None else {"groups": np.asarray(groups)}
     if covariates is not None:
         known["covariates"] = covariates
@@ -97,6 +80,65 @@ def cross_validate(
                 "ignored; in a pipeline, request them by metadata routing"
             )
     return predict_folds(model, X, y, fold, after_fold, known)
+
+
+def stratified_folds(
+    classes: npt.NDArray[Any],
+    codes: IntArray,
+    groups: IntArray | None,
+    n_folds: int,
+    seed: int,
+) -> IntArray:
+    """The fold of each sample, stratified by class; groups are not divided.
+
+    Whatever is held out, samples of each class are left. A rare class is in as many
+    folds as it has samples, and does not make all others be held out in so few. Only
+    where groups would put all of a class into one fold are there fewer folds.
+
+    Parameters
+    ----------
+    classes : ndarray of shape (n_classes,)
+        Labels.
+    codes : ndarray of int of shape (n_samples,)
+        Classes.
+    groups : ndarray of int of shape (n_samples,), optional
+        Groups.
+    n_folds, seed : int
+        As for `cross_validate`.
+
+    Examples
+    --------
+    >>> codes = np.array([0, 0, 0, 0, 0, 1, 1])
+    >>> fold = stratified_folds(np.array(["a", "b"]), codes, None, 5, seed=0)
+    >>> fold.max() + 1, len(np.unique(fold[5:]))
+    (np.int64(5), 2)
+    """
+    counts = np.bincount(codes)
+    if groups is not None:
+        pairs = np.unique(np.column_stack([codes, groups]), axis=0)
+        counts = np.bincount(pairs[:, 0])
+    if counts.min() < 2 or n_folds < 2:
+        what = "samples" if groups is None else "groups"
+        raise ValueError(
+            f"cross-validation needs at least two {what} of each class, but class "
+            f"{classes.tolist()[counts.argmin()]!r} has only one"
+        )
+    kind = StratifiedKFold if groups is None else StratifiedGroupKFold
+    fold = np.empty(len(codes), dtype=np.intp)
+    for k in range(min(n_folds, int(counts.max())), 1, -1):
+        split = kind(k, shuffle=True, random_state=seed)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "The least populated class in y")
+            for f, (_, test) in enumerate(split.split(codes, codes, groups)):
+                fold[test] = f
+        spread = [len(np.unique(fold[codes == c])) for c in range(len(classes))]
+        if min(spread) > 1:
+            # A fold that no group fell to is none.
+            return np.asarray(np.unique(fold, return_inverse=True)[1])
+    raise ValueError(
+        "the groups cannot be divided into folds so that samples of each class are "
+        "left when one is held out; a class needs samples in several groups"
+    )
 
 
 def predict_folds(
@@ -160,8 +202,8 @@ def dealt_folds(codes: IntArray, n_folds: int, seed: int, least: int = 1) -> Int
     """The fold of each sample, with each class dealt out in turn.
 
     All folds are of about one size. A rare class is in as many folds as it has samples,
-    where `cross_validate` takes fewer folds; and in none, -1, where fewer than `least`
-    would be left for a fit.
+    as in `cross_validate`; and in none, -1, where fewer than `least` would be left for
+    a fit.
 
     >>> dealt_folds(np.array([0, 0, 0, 0, 1, 1, 2]), n_folds=3, seed=0)
     array([ 0,  2,  0,  1,  1,  2, -1])

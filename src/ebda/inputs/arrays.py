@@ -120,6 +120,30 @@ def load_archive(path: Path, how: Reading) -> Block:
     return to_block(arrays, str(path), how.orient)
 
 
+def load_array(path: Path, how: Reading) -> Block:
+    """Read an ``.npy`` file, samples in rows unless `how` says otherwise."""
+    size = path.stat().st_size
+    how.refuse_large(size, path)
+    values = np.load(path, allow_pickle=False)
+    if values.ndim != 2:
+        raise ValueError(
+            f"{path}: an array of shape {values.shape} is no table; give one with two "
+            "dimensions, samples in rows"
+        )
+    return to_block({"X": values}, str(path), how.orient)
+
+
+def read_labels(path: Path) -> list[str]:
+    """Labels of the samples in an ``.npy`` file, in order."""
+    values = np.load(path, allow_pickle=False)
+    if values.ndim != 1:
+        raise ValueError(
+            f"{path}: an array of shape {values.shape} holds no labels; give one label "
+            "for each sample"
+        )
+    return [str(label) for label in values.tolist()]
+
+
 def open_array(path: Path, how: Reading) -> Block:
     """Open an ``.npy`` file."""
     return Block(np.load(path, mmap_mode="r", allow_pickle=False))
@@ -135,5 +159,7 @@ ARRAY = Format(
     "NumPy array",
     "NumPy .npy",
     lambda head, path: head.startswith(b"\x93NUMPY"),
+    load=load_array,
     open=open_array,
+    labels=read_labels,
 )

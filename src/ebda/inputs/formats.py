@@ -14,9 +14,12 @@ from typing import TypeVar
 from ebda.inputs import (
     annotated,
     arrays,
+    excel,
     genepattern,
+    geo,
     libsvm,
     parquet,
+    tenx,
     text,
     zarr_store,
 )
@@ -31,9 +34,12 @@ FORMATS = Registry(
     text.FORMAT,
     parquet.FORMAT,
     parquet.FOLDER,
+    excel.FORMAT,
     annotated.FORMAT,
     genepattern.GCT,
     genepattern.CLS,
+    geo.FORMAT,
+    tenx.FORMAT,
     arrays.ARCHIVE,
     arrays.ARRAY,
     libsvm.FORMAT,
@@ -43,12 +49,13 @@ T = TypeVar("T")
 _HEAD = 1 << 16
 # What is often given, cannot be read, and what to do instead.
 _OTHERS = {
-    b"\xd0\xcf\x11\xe0": "an Excel workbook: save the sheet as CSV",
+    b"\xd0\xcf\x11\xe0": "an old Excel workbook: save it as .xlsx",
     b"RDX": "an R workspace: write the table with write.csv",
     b"X\n\0": "an R object: write the table with write.csv",
     b"\x80\x04": "a Python pickle, which could run code: save it as CSV or Parquet",
     b"\x80\x05": "a Python pickle, which could run code: save it as CSV or Parquet",
     b"%PDF": "a PDF document",
+    b"^DATABASE": "a SOFT file of GEO: take the series matrix of the series",
     b"BZh": "a bzip2 file: unpack it first",
     b"\xfd7zXZ": "an xz file: unpack it first",
 }
@@ -58,7 +65,7 @@ def names_of(ability: str) -> str:
     """The formats that have an ability, in words.
 
     >>> names_of("is_table")
-    'CSV or TSV (also gzipped) or Parquet'
+    'CSV or TSV (also gzipped), Parquet or Excel .xlsx'
     """
     return alternatives([f.line for f in FORMATS.values() if getattr(f, ability)])
 
@@ -86,9 +93,9 @@ def find_format(path: Path) -> Format:
         if form.is_format_of(head, path):
             return form
     if path.is_dir():
-        raise ValueError(f"{path} is a folder, and no Zarr store")
-    if head.startswith(b"PK\x03\x04") and b"[Content_Types]" in head:
-        raise ValueError(f"{path}: this is an Excel workbook: save the sheet as CSV")
+        raise ValueError(
+            f"{path} is a folder, and no Zarr store, Parquet files or matrix of 10x"
+        )
     raise ValueError(
         f"{path}: the content has none of the formats that can be read "
         f"({names_of('load')})"

@@ -1,7 +1,7 @@
 """Files that are larger than memory: opened, and read block by block during the fit.
 
-Samples must be in rows, and values are used as they are: what needs all of them at once
-(logarithms, medians, cross-validation) has to be done before.
+Samples must be in rows, and values are used as they are: logarithms and medians have to
+be taken before.
 """
 
 from __future__ import annotations
@@ -40,12 +40,19 @@ def is_large(path: Path) -> bool:
     """Whether a file can be read in blocks, and is too large for the memory."""
     if not path.exists() or find_format(path).open is None:
         return False
-    try:
-        free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):  # not known on this system
+    free = free_bytes()
+    if free is None:
         return False
     size = sum(part.stat().st_size for part in files_of(path))
     return 100 * size > sizes.on_disk_percent * free
+
+
+def free_bytes() -> int | None:
+    """Memory that is free; None where the system does not tell."""
+    try:
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return None
 
 
 def open_table(

@@ -16,6 +16,7 @@ from ebda.inputs.cells import DECIMALS
 from ebda.inputs.formats import find_format, load
 from ebda.inputs.grid import among
 from ebda.inputs.labels import labels_of, load_labels, with_aside, with_labels
+from ebda.inputs.logarithms import find_logarithm
 from ebda.inputs.names import DUPLICATES, refuse_twice
 from ebda.inputs.orientation import ORIENTATIONS, to_block
 from ebda.inputs.table import Table
@@ -28,7 +29,7 @@ def read(
     orient: str = "auto",
     labels: str | PathLike[str] | None = None,
     impute: str | None = None,
-    log: bool = False,
+    log: bool | str = False,
     *,
     layer: str | None = None,
     drop: Iterable[str] = (),
@@ -42,8 +43,9 @@ def read(
 ) -> Table:
     r"""Read samples, features and labels from a file.
 
-    CSV and TSV (also gzipped), Parquet, AnnData ``.h5ad``, GCT, NumPy ``.npz``, LIBSVM
-    text and Zarr, told apart by content.
+    CSV and TSV (also gzipped), Parquet, Excel ``.xlsx``, AnnData ``.h5ad``, GCT, the
+    series matrix of GEO, folders of 10x, NumPy ``.npz`` and ``.npy``, LIBSVM text and
+    Zarr, told apart by content.
 
     Parameters
     ----------
@@ -58,8 +60,9 @@ def read(
     impute : {None, "median"}
         How missing values are filled: by the median of the feature. None leaves them
         as they are, or makes them an error without `keep_missing`.
-    log : bool
-        Whether to take ``sign(x) log(1 + |x|)``.
+    log : bool or {"natural", "log2"}
+        Which logarithm is taken, ``sign(x) log(1 + |x|)`` to base e or 2; True is the
+        natural one.
     layer : str, optional
         Of AnnData, instead of X.
     drop : iterable of str
@@ -104,6 +107,7 @@ def read(
         one_of("impute", impute, values.IMPUTATIONS)
     if decimal is not None:
         one_of("decimal", decimal, DECIMALS)
+    find_logarithm(log)
     path = Path(path)
     second = None if labels is None else load_labels(Path(labels))
     how = Reading(
@@ -157,16 +161,16 @@ def _prepared(table: Table, how: Reading, duplicates: str) -> Table:
 
 
 def _transformed(
-    table: Table, impute: str | None, log: bool, keep_missing: bool
+    table: Table, impute: str | None, log: bool | str, keep_missing: bool
 ) -> Table:
     X, names = table.X, (table.sample_names, table.feature_names)
     way_out = "was a logarithm of zero taken? Correct or remove them"
     values.refuse(X, "infinite", *names, table.source, way_out)
     notes, done = list(table.notes), []
     hint = values.hint_about_log(X, log)
-    if log:
-        X = values.log_transform(X)
-        done.append(values.LOG)
+    if (logarithm := find_logarithm(log)) is not None:
+        X = logarithm.of(X)
+        done.append(logarithm.line)
     rows, columns = values.cells_where(X)
     if impute is None and not keep_missing:
         way_out = "correct them, or fill in the median of the feature: --impute median"

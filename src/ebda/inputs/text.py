@@ -36,7 +36,7 @@ def load(path: Path, how: Reading) -> Sheet:
     header = [""] * extra + dialect.header
     if dialect.header[0].startswith("#"):
         header[extra] = header[extra].lstrip("# ")
-    header, frame = _without_empty_margins(header, frame)
+    header, frame = without_empty_margins(header, frame)
     if b"'" in data:
         header = [_GUARDED.sub(r"\1", name) for name in header]
         cells = POLARS.load().selectors.string()
@@ -44,7 +44,7 @@ def load(path: Path, how: Reading) -> Sheet:
     return Sheet(header, frame, extra == 1, decimal, (words, *notes))
 
 
-def _without_empty_margins(header: list[str], frame: Any) -> tuple[list[str], Any]:
+def without_empty_margins(header: list[str], frame: Any) -> tuple[list[str], Any]:
     """Without the empty columns and lines that spreadsheets write at the end."""
     while header and not header[-1] and frame.to_series(-1).is_null().all():
         header, frame = header[:-1], frame[:, :-1]

@@ -11,15 +11,17 @@ from scipy.stats import skew
 
 from ebda.data.distortion import log_hint
 from ebda.data.structure import check_structure
+from ebda.inputs.logarithms import LOGARITHMS
 from ebda.listing import counted, listed, quoted
 from ebda.typing import FloatArray, IntArray
 
-LOG = "sign(x) log(1 + |x|)"
 IMPUTATIONS = ("median",)
 # Raw intensities and counts: logarithms stay below the first, and numbers that suit a
 # linear rule are seldom as skewed as the second.
 _LARGE = 50.0
 _SKEWED = 2.0
+# Whole numbers up to less than this may be genotypes or grades.
+_COUNTS = 10.0
 _LOOKED_AT = 1_000_000
 
 
@@ -30,19 +32,6 @@ def in_memory(X: Any) -> Any:
     if sparse.issparse(X) and not X.has_canonical_format:
         X.sum_duplicates()
     return X if X.dtype.kind == "f" and X.dtype.itemsize >= 4 else X.astype(np.float64)
-
-
-def log_transform(X: Any) -> Any:
-    """``sign(x) log(1 + |x|)``: a logarithm that keeps zeros and takes negatives.
-
-    >>> log_transform(np.array([[-1.0, 0.0, np.expm1(3.0)]])).round(3).tolist()
-    [[-0.693, 0.0, 3.0]]
-    """
-    if sparse.issparse(X):
-        changed = X.copy()
-        changed.data = log_transform(X.data)
-        return changed
-    return np.sign(X) * np.log1p(np.abs(X))
 
 
 def _stored(X: Any) -> npt.NDArray[Any]:
@@ -137,17 +126,22 @@ def fill(X: Any, values: FloatArray) -> Any:
     return filled
 
 
-def hint_about_log(X: Any, log: bool) -> str | None:
-    """A hint for when ``--log`` was probably forgotten, or given without need.
+def hint_about_log(X: Any, log: bool | str) -> str | None:
+    """A hint for when ``--log2`` was probably forgotten, or given without need.
 
     >>> rng = np.random.default_rng(0)
-    >>> hint_about_log(np.exp(rng.normal(6, 2, (20, 30))), log=False)[-30:]
-    'log takes sign(x) log(1 + |x|)'
+    >>> hint_about_log(np.exp(rng.normal(6, 2, (20, 30))), log=False)[-48:]
+    '--log2 takes sign(x) log2(1 + |x|) of the values'
     >>> hint_about_log(rng.normal(8, 2, (20, 30)), log=False) is None
     True
+    >>> hint_about_log(rng.negative_binomial(0.3, 0.05, (50, 90)) + 0.0, log=False)[:33]
+    'the values are counts (whole numb'
     """
+    way_out = f"--log2 takes {LOGARITHMS['log2'].line} of the values"
+    if not log and (words := _count_words(X)):
+        return f"{words}; {way_out}, which usually helps"
     if not log and (hint := log_hint(X)):
-        return f"{hint}; --log takes {LOG}"
+        return f"{hint}; {way_out}"
     # What that cannot judge: few samples, negative values, many zeros.
     stored = np.asarray(_stored(X), dtype=np.float64).ravel()
     step = max(1, stored.size // _LOOKED_AT)
@@ -160,14 +154,31 @@ def hint_about_log(X: Any, log: bool) -> str | None:
     if raw and not log:
         return (
             f"the values look like raw intensities or counts (up to {largest:.4g}, "
-            f"most of them far smaller); --log takes {LOG} of them, which usually helps"
+            f"most of them far smaller); {way_out}, which usually helps"
         )
     if log and largest <= _LARGE:
         return (
             f"the values reach {largest:.3g} only and may be logarithms already; then "
-            "leave --log out"
+            f"leave {'--log2' if log == 'log2' else '--log'} out"
         )
     return None
+
+
+def _count_words(X: Any) -> str | None:
+    """Whether the values are counts: whole numbers, most of them far from the largest.
+
+    Zeros that a sparse matrix does not store are counts, too.
+    """
+    stored = np.asarray(_stored(X)).ravel()
+    seen = stored[:: max(1, stored.size // _LOOKED_AT)]
+    seen = np.asarray(seen[np.isfinite(seen)], dtype=np.float64)
+    if not seen.size or seen.min() < 0 or (seen != np.floor(seen)).any():
+        return None
+    largest = float(stored[np.isfinite(stored)].max())
+    some = seen[seen > 0]
+    if largest < _COUNTS or np.ptp(some) == 0 or skew(some) < _SKEWED:
+        return None
+    return f"the values are counts (whole numbers up to {largest:.4g})"
 
 
 def constant_features(X: Any) -> int:

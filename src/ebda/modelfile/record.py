@@ -15,13 +15,14 @@ from sklearn.utils.validation import check_is_fitted
 from ebda import __version__
 from ebda.evaluation import Evaluation
 from ebda.files import replacing
+from ebda.inputs.training_values import TrainingValues
 from ebda.modelfile import container
-from ebda.modelfile.schemas import EVALUATION, MODEL
+from ebda.modelfile.schemas import EVALUATION, MODEL, TRAINING
 from ebda.storage.errors import FormatError, ModelFileError
 from ebda.storage.fields import Reader, Scalar, Writer
 from ebda.storage.objects import names_of, refuse_unknown, schema_of
 
-_PARTS = ("written_by", "model", "evaluation", "data")
+_PARTS = ("written_by", "model", "evaluation", "data", "training")
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,12 +39,15 @@ class Record:
         Facts about the training data and the command.
     written_by : str
         Version of ebda that wrote the file.
+    training : TrainingValues, optional
+        Ranges of the features in the training data.
     """
 
     model: Any
     evaluation: Evaluation | None
     data: dict[str, Any] | None
     written_by: str
+    training: TrainingValues | None = None
 
 
 def save(
@@ -51,6 +55,7 @@ def save(
     path: str | os.PathLike[str],
     evaluation: Evaluation | None = None,
     data: dict[str, Any] | None = None,
+    training: TrainingValues | None = None,
 ) -> None:
     """Write a fitted model to a file, completely or not at all.
 
@@ -65,6 +70,8 @@ def save(
     data : dict, optional
         Anything else that JSON can hold, such as names of files and the command; up
         to two megabytes.
+    training : TrainingValues, optional
+        Ranges of the features, which `ebda predict` compares new samples with.
 
     Raises
     ------
@@ -103,6 +110,9 @@ def save(
         header["evaluation"] = EVALUATION.encode(evaluation, writer, "evaluation")
     if data is not None:
         header["data"] = _plain(data)
+    if training is not None:
+        _check_width(training, model)
+        header["training"] = TRAINING.encode(training, writer, "training")
     with replacing(Path(path)) as stream:
         container.write(stream, header, writer.parts)
     if writer.lost_state:
@@ -118,6 +128,15 @@ def _same_classes(evaluation: Evaluation, model: Any) -> bool:
     return hasattr(model, "classes_") and np.array_equal(
         evaluation.classes, model.classes_
     )
+
+
+def _check_width(training: TrainingValues, model: Any) -> None:
+    """Refuse ranges of other features than those of the model."""
+    found, wanted = len(training.low), getattr(model, "n_features_in_", 0)
+    if found != wanted:
+        raise ValueError(
+            f"the training values are of {found} features, and the model has {wanted}"
+        )
 
 
 def _plain(data: dict[str, Any]) -> dict[str, Any]:
@@ -189,6 +208,13 @@ def _record(header: dict[str, Any], reader: Reader) -> Record:
             raise FormatError("the evaluation is of other classes than the model")
     if "data" in header and not isinstance(data, dict):
         raise FormatError("its data are not a JSON object")
+    training = None
+    if "training" in header:
+        training = TRAINING.decode(header["training"], reader, {}, "the training data")
+        try:
+            _check_width(training, model)
+        except ValueError as fault:
+            raise FormatError(str(fault)) from None
     if len(reader.used) < len(reader.arrays):
         raise FormatError("it holds an array that nothing refers to")
-    return Record(model, evaluation, data, writer)
+    return Record(model, evaluation, data, writer, training)

@@ -17,8 +17,10 @@ from __future__ import annotations
 import ebda.baselines
 import ebda.estimators.classifier
 import ebda.estimators.normal_means
-import ebda.evaluation  # noqa: F401
+import ebda.evaluation
+import ebda.inputs.training_values  # noqa: F401
 from ebda.storage.objects import Nested
 
 # What a file holds: one object of these.
 MODEL, EVALUATION = Nested("model"), Nested("evaluation")
+TRAINING = Nested(("TrainingValues",))

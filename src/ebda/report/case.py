@@ -20,6 +20,7 @@ from ebda.evaluation.held_out import (
     log_probability,
     margins,
 )
+from ebda.inputs.logarithms import find_logarithm
 from ebda.listing import counted
 from ebda.report.markup import plain
 from ebda.report.words import count
@@ -181,17 +182,20 @@ class Case:
     @property
     def difference(self) -> FloatArray:
         """Differences of the means, in what `difference_is` says."""
-        unit = np.log2(np.e) if self._is_log else 1.0
+        base = self._log_base
+        unit = 1.0 if base is None else float(np.log2(base))
         return np.atleast_2d(self.ranking.difference) * unit
 
     @property
     def difference_is(self) -> str:
-        """Name of the differences: fold changes where natural logarithms were taken."""
-        return "log2 fold change" if self._is_log else "difference"
+        """Name of the differences: fold changes where logarithms were taken."""
+        return "difference" if self._log_base is None else "log2 fold change"
 
     @property
-    def _is_log(self) -> bool:
-        return self.data.get("log") is True
+    def _log_base(self) -> float | None:
+        known = self.data.get("log")
+        log = find_logarithm(known if isinstance(known, bool | str) else None)
+        return None if log is None else log.base
 
     @property
     def n_features(self) -> int:

@@ -2,8 +2,8 @@
 
 The values themselves may speak for scales of the samples: an elliptical distribution
 leaves nothing of the tails once samples are divided by their scales, and then weights
-are best in theory (:mod:`ebda.covariance.elliptical`). With few samples held-out labels tell
-little of it, so scales are used then unless the labels clearly speak against them.
+are best in theory (:mod:`ebda.covariance.elliptical`). With few samples labels tell
+little of it, so scales are used then unless held-out labels clearly speak against them.
 Elsewhere they are used only if labels clearly speak for them, first those that the best
 rule under a common scale gives: of 210 training sets drawn from 21 real ones, scales
 seemed to differ in 33, and labels clearly spoke for them in two.
