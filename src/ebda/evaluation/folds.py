@@ -69,34 +69,57 @@ def cross_validate(
     """
     classes, codes = np.unique(np.asarray(y), return_inverse=True)
     numbers = check_groups(groups, len(codes))
-    counts = np.bincount(codes)
-    if numbers is not None:
-        pairs = np.unique(np.column_stack([codes, numbers]), axis=0)
-        counts = np.bincount(pairs[:, 0])
-    folds = min(n_folds, int(counts.min()))
-    if folds < 2:
-        what = "samples" if numbers is None else "groups"
-        raise ValueError(
-            f"cross-validation needs at least two {what} of each class, but class "
-            f"{classes.tolist()[counts.argmin()]!r} has only one"
-        )
-    split: Any
-    if numbers is None:
-        split = StratifiedKFold(folds, shuffle=True, random_state=seed)
-    else:
-        split = StratifiedGroupKFold(folds, shuffle=True, random_state=seed)
-    fold = np.empty(len(codes), dtype=np.intp)
-    for f, (_, test) in enumerate(split.split(codes, codes, numbers)):
-        fold[test] = f
+    fold = stratified_folds(classes, codes, numbers, n_folds, seed)
     known: dict[str, Any] = {} if groups is None else {"groups": np.asarray(groups)}
     if covariates is not None:
         known["covariates"] = covariates
-        if not _taken(model, "fit", known, np.arange(0)).keys() >= {"covariates"}:
+        if not taken(model, "fit", known, np.arange(0)).keys() >= {"covariates"}:
             raise ValueError(
                 f"{type(model).__name__}.fit takes no covariates, and they would be "
                 "ignored; in a pipeline, request them by metadata routing"
             )
     return predict_folds(model, X, y, fold, after_fold, known)
+
+
+def stratified_folds(
+    classes: npt.NDArray[Any],
+    codes: IntArray,
+    groups: IntArray | None,
+    n_folds: int,
+    seed: int,
+) -> IntArray:
+    """The fold of each sample, stratified by class; groups are not divided.
+
+    There are no more folds than the rarest class has samples, or groups.
+
+    Parameters
+    ----------
+    classes : ndarray of shape (n_classes,)
+        Labels.
+    codes : ndarray of int of shape (n_samples,)
+        Classes.
+    groups : ndarray of int of shape (n_samples,), optional
+        Groups.
+    n_folds, seed : int
+        As for `cross_validate`.
+    """
+    counts = np.bincount(codes)
+    if groups is not None:
+        pairs = np.unique(np.column_stack([codes, groups]), axis=0)
+        counts = np.bincount(pairs[:, 0])
+    folds = min(n_folds, int(counts.min()))
+    if folds < 2:
+        what = "samples" if groups is None else "groups"
+        raise ValueError(
+            f"cross-validation needs at least two {what} of each class, but class "
+            f"{classes.tolist()[counts.argmin()]!r} has only one"
+        )
+    kind = StratifiedKFold if groups is None else StratifiedGroupKFold
+    split = kind(folds, shuffle=True, random_state=seed)
+    fold = np.empty(len(codes), dtype=np.intp)
+    for f, (_, test) in enumerate(split.split(codes, codes, groups)):
+        fold[test] = f
+    return fold
 
 
 def predict_folds(
@@ -130,16 +153,16 @@ def predict_folds(
     for f in folds:
         train, test = np.flatnonzero(fold != f), np.flatnonzero(fold == f)
         fitted = clone(model)
-        given = _taken(fitted, "fit", known or {}, train)
+        given = taken(fitted, "fit", known or {}, train)
         fitted.fit(_safe_indexing(X, train), labels[train], **given)
-        given = _taken(fitted, "predict_proba", known or {}, test)
+        given = taken(fitted, "predict_proba", known or {}, test)
         probabilities[test] = fitted.predict_proba(_safe_indexing(X, test), **given)
         if after_fold is not None:
             after_fold()
     return Evaluation(classes, codes[held_out], probabilities[held_out], len(folds))
 
 
-def _taken(
+def taken(
     model: Any, method: str, known: Mapping[str, Any], rows: IntArray
 ) -> dict[str, Any]:
     """What a method of the model takes: by its arguments, or by metadata routing."""
