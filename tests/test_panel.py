@@ -148,7 +148,8 @@ def test_the_features_that_differ_are_found() -> None:
     assert set(found.features.columns[:4]) == set(range(4))
     assert found.features.share_of_folds[:4].min() == 1.0
     assert found.error.min() < 0.05
-    truth = sim.data[sim.target == 1].mean(axis=0) - sim.data[sim.target == 0].mean(0)
+    a, b = np.unique(sim.target)
+    truth = sim.data[sim.target == b].mean(axis=0) - sim.data[sim.target == a].mean(0)
     np.testing.assert_allclose(found.features.difference, truth[found.features.columns])
     predicted = found.model.predict(sim.data[:, found.columns])
     assert np.mean(predicted == sim.target) > 0.9

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from ebda.evaluation.held_out import Evaluation
 from ebda.evaluation.intervals import standard_error, wilson, worth
 from ebda.listing import counted, listed
+from ebda.tables import data_frame
 from ebda.typing import FloatArray, IntArray
 
 # Errors this close differ by rounding.
@@ -64,12 +65,6 @@ class PanelFeatures:
 
     def to_frame(self) -> Any:
         """The list as a pandas table."""
-        try:
-            import pandas as pd
-        except ImportError:
-            raise ImportError(
-                "to_frame needs pandas: pip install 'ebda[table]'"
-            ) from None
         values = {
             "column": self.columns,
             "class": self.label,
@@ -79,7 +74,7 @@ class PanelFeatures:
             "t": self.t,
             "share_of_folds": self.share_of_folds,
         }
-        return pd.DataFrame(values, index=pd.Index(self.shown, name="feature"))
+        return data_frame(values, self.shown, "feature")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
