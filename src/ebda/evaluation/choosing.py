@@ -1,6 +1,6 @@
 """The choice of a small panel: how few features do nearly as well as many.
 
-Features are ranked by the moderated F of limma, and the rule is fitted to the first 1,
+Features are ranked by the moderated t of limma, and the rule is fitted to the first 1,
 2, 3, 5, ... of them. Both are done again without each fold, so that the held-out
 samples have had no part in either. Ranking on all samples first would leave their
 labels in the choice of the features, and the error far too small (Ambroise and

@@ -1,8 +1,14 @@
 """Features in the order of their evidence, in each training set and in all samples.
 
-The evidence is the moderated F of limma over all classes
-(:mod:`ebda.rule.marginal`), a function of the class moments. The moments of each fold
-are computed once; those of a training set are the moments of the other folds, merged.
+The evidence is the moderated t of limma (:mod:`ebda.rule.marginal`), a function of the
+class moments. The moments of each fold are computed once; those of a training set are
+the moments of the other folds, merged.
+
+With more than two classes, these take turns: a feature belongs to the class that it
+tells best from the mean of all samples, and each class has a list of its own. By the F
+over all classes the first features may all tell the same class, and the others go
+without: of the lung tumours of Bhattacharjee et al., in five classes, 20 % are then
+wrong with five features, and 9 % with one of each class.
 """
 
 from __future__ import annotations
@@ -17,24 +23,30 @@ from scipy.special import stdtrit
 from ebda.evaluation.panels import PanelFeatures
 from ebda.moments import ClassMoments, class_moments
 from ebda.rule.marginal import moderated_t
-from ebda.rule.ranking import order_of
-from ebda.rule.tails import log_f_tail
+from ebda.rule.tails import normal_score
 from ebda.typing import FloatArray, IntArray
 
 
 def order_by_evidence(moments: ClassMoments) -> IntArray:
-    """Columns, the largest F first; by p-values where values are missing.
+    """Columns, the strongest evidence first and constant features last.
 
     >>> X = np.array([[0.0, 5.0], [1.0, 5.1], [0.2, 9.0], [0.9, 9.3]])
     >>> order_by_evidence(class_moments(X, np.array([0, 0, 1, 1]), 2))
     array([1, 0])
     """
     found, contrasts = moderated_t(moments)
-    f = found.f
-    log_p = np.zeros_like(f)
-    if np.ndim(found.df):
-        log_p = log_f_tail(f, float(found.df1), found.df)
-    return order_of(log_p, f, contrasts.constant)
+    # Where values are missing, features differ in their degrees of freedom.
+    t = normal_score(found.t, found.df) if np.ndim(found.df) else found.t
+    size = np.abs(t)
+    own = size.argmax(axis=0)
+    place = np.zeros(len(own), dtype=np.intp)
+    for k in range(len(t)):
+        member = np.flatnonzero(own == k)
+        ranked = member[np.argsort(-size[k, member], kind="stable")]
+        place[ranked] = np.arange(len(member))
+    strength = (found.share * t**2).sum(axis=0)
+    order: IntArray = np.lexsort((-strength, place, contrasts.constant))
+    return order
 
 
 def fold_orders(
