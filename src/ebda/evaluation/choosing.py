@@ -22,6 +22,7 @@ from sklearn.utils import _safe_indexing, check_array
 
 from ebda.data import as_data
 from ebda.data.structure import check_structure
+from ebda.estimators.annotated import is_annotated, resolved
 from ebda.estimators.validation import (
     check_feature_names,
     check_groups,
@@ -64,9 +65,10 @@ def panel(
     model : classifier
         An estimator with ``predict_proba``; it is cloned.
     X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-        Data in memory. NaN is a missing value, if the model takes any.
-    y : array-like of shape (n_samples,)
-        Labels. A class with a single sample is in every fit, and never held out.
+        Data in memory, also as AnnData. NaN is a missing value, if the model takes any.
+    y : array-like of shape (n_samples,) or str
+        Labels; of AnnData also the name of a column of its ``obs``, as may be `groups`.
+        A class with a single sample is in every fit, and never held out.
     sizes : array-like of int, optional
         Numbers of features to compare; by default 1, 2, 3, 5, ... 1000 and all.
     groups : array-like of shape (n_samples,), optional
@@ -143,8 +145,7 @@ def panel(
     share = np.bincount(np.concatenate(first), minlength=len(orders[0][0])) / len(first)
     moments = class_moments(given.values, given.codes, n_classes, group_weight(unit))
     features = strongest(moments, size, given.classes, given.names, share, level)
-    everything = np.ones(len(held), dtype=bool)
-    fitted = given.part(everything, ~everything).fit(model, np.sort(features.columns))
+    fitted = given.everything().fit(model, np.sort(features.columns))
     return Panel(
         numbers,
         given.classes,
@@ -172,15 +173,20 @@ class _Part:
         """A clone, fitted to some features of the training samples."""
         fitted = clone(model)
         known = {} if self.groups is None else {"groups": self.groups}
-        X = _safe_indexing(_safe_indexing(self.X, columns, axis=1), self.train)
+        X = self.taken(self.train, columns)
         return fitted.fit(
             X, self.labels[self.train], **taken(fitted, "fit", known, self.train)
         )
 
     def predict(self, fitted: Any, columns: IntArray) -> FloatArray:
         """Probabilities of the test samples."""
-        X = _safe_indexing(_safe_indexing(self.X, columns, axis=1), self.test)
-        return np.asarray(fitted.predict_proba(X))
+        return np.asarray(fitted.predict_proba(self.taken(self.test, columns)))
+
+    def taken(self, rows: IntArray, columns: IntArray) -> Any:
+        """Some features of some samples."""
+        if is_annotated(self.X):
+            return self.X[rows, columns].to_df()
+        return _safe_indexing(_safe_indexing(self.X, columns, axis=1), rows)
 
 
 def _predicted(model: Any, part: _Part, order: IntArray, sizes: IntArray) -> FloatArray:
@@ -194,9 +200,10 @@ def _predicted(model: Any, part: _Part, order: IntArray, sizes: IntArray) -> Flo
 
 @dataclass(frozen=True, eq=False)
 class _Given:
-    """What was given, checked."""
+    """What was given, checked: `X` for folds, and `whole` for the fit to all."""
 
     X: Any
+    whole: Any
     values: Any
     names: npt.NDArray[Any] | None
     labels: npt.NDArray[Any]
@@ -208,12 +215,15 @@ class _Given:
     @classmethod
     def of(cls, X: Any, y: npt.ArrayLike, groups: npt.ArrayLike | None) -> _Given:
         """X as it is and as numbers, and classes and groups as codes."""
-        data = as_data(X)
+        y, groups, _ = resolved(X, y, groups)
+        data, whole, columns = as_data(X), X, getattr(X, "columns", None)
         if data is not None and data.values is None:
             raise ValueError(
                 "panel needs data in memory, as it takes samples and features from "
                 "them many times; load them first, or fewer features of them"
             )
+        if data is not None:
+            X, columns = data.values, data.names
         check_feature_names(X)
         check_structure(X)
         if sparse.issparse(X):
@@ -221,7 +231,6 @@ class _Given:
         values = check_array(
             X, accept_sparse="csr", dtype="numeric", ensure_all_finite=False
         )
-        columns = getattr(X, "columns", None)
         check_labels_present(y)
         labels = np.asarray(y)
         if labels.shape != values.shape[:1]:
@@ -233,7 +242,8 @@ class _Given:
         several_classes(classes)
         unit = check_groups(groups, len(codes))
         return cls(
-            X if hasattr(X, "iloc") or sparse.issparse(X) else values,
+            X := X if hasattr(X, "iloc") or sparse.issparse(X) else values,
+            whole if is_annotated(whole) else X,
             values,
             None if columns is None else np.asarray(columns),
             labels,
@@ -259,6 +269,12 @@ class _Given:
         """Samples to train and to test with."""
         rows = np.flatnonzero(train), np.flatnonzero(test)
         return _Part(self.X, self.labels, self.groups, *rows)
+
+    def everything(self) -> _Part:
+        """All samples to train with."""
+        n = len(self.codes)
+        rows = np.arange(n), np.arange(0)
+        return _Part(self.whole, self.labels, self.groups, *rows)
 
 
 def checked_sizes(sizes: npt.ArrayLike | None, p: int) -> IntArray:

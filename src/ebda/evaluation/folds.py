@@ -15,6 +15,7 @@ from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.metadata_routing import get_routing_for_object
 
 from ebda.data.structure import check_structure
+from ebda.estimators.annotated import resolved
 from ebda.estimators.validation import check_groups
 from ebda.evaluation.held_out import Evaluation, class_codes
 from ebda.typing import IntArray
@@ -67,6 +68,7 @@ def cross_validate(
     >>> result.error < result.chance_error
     True
     """
+    y, groups, covariates = resolved(X, y, groups, covariates)
     classes, codes = np.unique(np.asarray(y), return_inverse=True)
     numbers = check_groups(groups, len(codes))
     fold = stratified_folds(classes, codes, numbers, n_folds, seed)
@@ -144,6 +146,7 @@ def predict_folds(
         the model that take an argument of this name.
     """
     # Rows are taken before a fit sees the matrix, which AnnData has as its X.
+    y = resolved(X, y)[0]
     check_structure(getattr(X, "X", X))
     X, labels = indexable(X, np.asarray(y))
     classes, codes = np.unique(labels, return_inverse=True)
@@ -222,6 +225,7 @@ def evaluate(
     -------
     Evaluation
     """
+    y, _, covariates = resolved(X, y, covariates=covariates)
     codes = class_codes(model.classes_, y)
     given = {} if covariates is None else {"covariates": covariates}
     return Evaluation(model.classes_, codes, model.predict_proba(X, **given), 0)

@@ -102,7 +102,8 @@ class Panel:
         The panel: features, ranked on all samples.
     model : classifier
         Fitted to the panel's features of all samples: it predicts from
-        ``X[:, columns]``, or from ``X[names]`` of a table.
+        ``X[:, columns]``, or from ``X[names]`` of a table; from AnnData as it is, with
+        the genes found by their names.
 
     Attributes
     ----------
