@@ -28,7 +28,7 @@ LAYERS = [
     {"theory"},
     {"estimators"},
     {"baselines"},
-    {"evaluation"},
+    {"evaluation", "scanpy"},
     {"datasets"},
     {"paper"},
     {"inputs"},
@@ -91,6 +91,7 @@ EXTRAS = {
     "parquet.py",
     "progress.py",
     "reproduce.py",
+    "scanpy.py",
     "tables.py",
 }
 

@@ -54,6 +54,7 @@ _MODULES = (
     "plotting",
     "priors",
     "report",
+    "scanpy",
     "theory",
 )
 
