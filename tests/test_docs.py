@@ -34,6 +34,7 @@ PUBLIC = [
     "plotting",
     "priors",
     "report",
+    "scanpy",
     "theory",
 ]
 FENCE = re.compile(r"^(`{3,}|:{3,})(.*?)\n(.*?)^\1\s*$", flags=re.DOTALL | re.MULTILINE)

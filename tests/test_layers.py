@@ -16,7 +16,7 @@ ROOT = Path(ebda.__file__).parent
 # One layer per room, from the bottom up. A module may import its own room and those
 # above it in this list.
 LAYERS = [
-    {"typing", "cached", "sizes", "files", "listing", "registry", "storage"},
+    {"typing", "cached", "sizes", "files", "listing", "registry", "storage", "tables"},
     {"jobs"},
     {"kernels"},
     {"moments"},
@@ -28,7 +28,7 @@ LAYERS = [
     {"theory"},
     {"estimators"},
     {"baselines"},
-    {"evaluation"},
+    {"evaluation", "scanpy"},
     {"datasets"},
     {"paper"},
     {"inputs"},
@@ -47,6 +47,7 @@ STEPS = {
     "listing",
     "registry",
     "storage",
+    "tables",
     "jobs",
     "kernels",
     "moments",
@@ -75,7 +76,7 @@ ESTIMATOR_SHELLS = {
 }
 # Modules of the steps with a method that hands out a table of an extra.
 TABLES = {
-    "rule/ranking.py": {"pandas"},
+    "tables.py": {"pandas"},
     "kernels/compiled.py": {"numba"},
     "data/disk/parquet.py": {"pyarrow"},
 }
@@ -84,14 +85,14 @@ CLUSTER = {"dask", "distributed"}
 
 # Modules that need an extra, and say so where it is missing.
 EXTRAS = {
-    "normal_means.py",
     "compiled.py",
     "lasso_path.py",
     "onnx.py",
     "parquet.py",
     "progress.py",
-    "ranking.py",
     "reproduce.py",
+    "scanpy.py",
+    "tables.py",
 }
 
 

@@ -29,6 +29,7 @@ from ebda.plotting import (
     ErrorDisplay,
     ExpectedErrorDisplay,
     MarginalDisplay,
+    PanelDisplay,
     PlanningDisplay,
     PriorDisplay,
     ScoreDisplay,
@@ -116,6 +117,24 @@ DISPLAYS: dict[str, Callable[[RealData], Any]] = {
     "errors": lambda real: ErrorDisplay({"DP": [0.1, 0.2], "IR": [0.2, 0.4]}),
     "expected error": lambda real: ExpectedErrorDisplay.from_effects(
         [5, 10, 20, 40], [1.0], 0.95, n_features=200
+    ),
+    "panel": lambda real: PanelDisplay(
+        np.array([1, 5, 20, 100, 1000]),
+        np.array([0.3, 0.15, 0.1, 0.09, 0.0]),
+        np.full(5, 0.02),
+        1000,
+        1000,
+        0.02,
+        0.5,
+    ),
+    "panel of few": lambda real: PanelDisplay(
+        np.array([1, 5, 20]),
+        np.array([0.3, 0.15, 0.14]),
+        np.full(3, 0.02),
+        5,
+        20,
+        0.16,
+        0.5,
     ),
     "planning": lambda real: PlanningDisplay.from_plan(
         plan_from_evaluation(evaluation(2))

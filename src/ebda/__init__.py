@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ebda.estimators.classifier import EBClassifier
     from ebda.estimators.normal_means import NormalMeans
     from ebda.estimators.onnx import to_onnx
+    from ebda.evaluation import panel
     from ebda.modelfile import ModelFileError, load, load_record, save
 
 __version__ = version("ebda")
@@ -26,6 +27,7 @@ __all__ = [
     "__version__",
     "load",
     "load_record",
+    "panel",
     "save",
     "to_onnx",
 ]
@@ -37,6 +39,7 @@ _HOMES = {
     "NormalMeans": "ebda.estimators.normal_means",
     "load": "ebda.modelfile",
     "load_record": "ebda.modelfile",
+    "panel": "ebda.evaluation",
     "save": "ebda.modelfile",
     "to_onnx": "ebda.estimators.onnx",
 }
@@ -51,6 +54,7 @@ _MODULES = (
     "plotting",
     "priors",
     "report",
+    "scanpy",
     "theory",
 )
 

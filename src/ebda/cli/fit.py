@@ -18,8 +18,8 @@ from ebda.cli import options as shared
 from ebda.cli.class_priors import class_priors
 from ebda.cli.feature_table import feature_columns
 from ebda.cli.fitting import fitted_to
-from ebda.cli.outcome import Fitted, about, base_of, judged_by, record, words
 from ebda.cli.known import covariates_for
+from ebda.cli.outcome import Fitted, about, base_of, judged_by, record, words
 from ebda.cli.output import put_json, writer_for
 from ebda.cli.predictions import held_out_columns
 from ebda.cli.progress import working

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ebda.covariance import Summary
 from ebda.data import Samples
+from ebda.estimators.annotated import resolved
 from ebda.estimators.arrangement import (
     adjust,
     correlation_in,
@@ -234,8 +235,11 @@ optional
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the samples.
         """
-        return float(super().score(_with(X, covariates), y, sample_weight))
+        y, _, covariates = resolved(X, y, covariates=covariates)
+        return super().score(_with(X, covariates), y, sample_weight)
 
 
 def _with(X: Any, covariates: Any) -> Any:
-    return X if covariates is None else Covaried(X, covariates)
+    if covariates is None:
+        return X
+    return Covaried(X, resolved(X, None, covariates=covariates)[2])

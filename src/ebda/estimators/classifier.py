@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 from ebda.covariance import COVARIANCES, Summary
 from ebda.covariance.sample_scale import SAMPLE_SCALES
 from ebda.data import Samples
+from ebda.estimators.annotated import resolved
 from ebda.estimators.arrangement import arranged
 from ebda.estimators.every_sample import weigh_all
 from ebda.estimators.moment_classifier import moment_schema
@@ -242,9 +243,11 @@ class EBClassifier(PosteriorClassifier):
             Data; float32, integers, CSR and CSC are used as they are. NaN is a missing
             value. Data that does not fit in memory is read in blocks: ``numpy.memmap``,
             Zarr, HDF5, AnnData in backed mode, Parquet (:mod:`ebda.data.disk`); or
-            summed where it is: Dask (:mod:`ebda.data.dask`).
-        y : array-like of shape (n_samples,)
-            Labels of any type.
+            summed where it is: Dask (:mod:`ebda.data.dask`). AnnData has names of the
+            features, by which `predict` finds them.
+        y : array-like of shape (n_samples,) or str
+            Labels of any type; of AnnData also the name of a column of its ``obs``, as
+            may be `groups` and a list of `covariates`.
         sample_weight : array-like of shape (n_samples,), optional
             Frequency weights: 2 counts as two equal samples.
         groups : array-like of shape (n_samples,), optional
@@ -259,6 +262,7 @@ optional
             mean (`covariates_`). X needs all values then.
         """
         with self._fitting():
+            y, groups, covariates = resolved(X, y, groups, covariates)
             training = self._check_training(X, y, sample_weight)
             training = arranged(training, groups, covariates)
             training, moments, samples = self._arranged(training)

@@ -24,6 +24,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from ebda.data import Data, GapRule, InMemory, as_data
 from ebda.data.structure import check_structure
 from ebda.estimators import validation
+from ebda.estimators.annotated import aligned, is_annotated, resolved
 from ebda.moments import ClassMoments, class_moments
 from ebda.selection.calibration import Calibration, ScaledCalibration
 from ebda.storage.fields import Array, Kind, Labels, Scalar
@@ -67,6 +68,8 @@ class LinearClassifier(
         self, X: Any, y: Any
     ) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[np.intp], ClassMoments]:
         """Checked data, classes, codes and moments, for rules that need X itself."""
+        if is_annotated(X):
+            y, X = resolved(X, y)[0], X.to_df()
         X, y = self._validate(X, y, reset=True)
         classes, codes = validation.encode_labels(y)
         validation.several_classes(classes)
@@ -82,7 +85,7 @@ class LinearClassifier(
 
     def _open(self, X: Any, y: Any, reset: bool) -> tuple[Data, npt.NDArray[Any]]:
         """X, in memory or not, and the labels, checked."""
-        data = as_data(X)
+        y, data = resolved(X, y)[0], as_data(X)
         if data is None:
             X, y = self._validate(X, y, reset)
             return InMemory(X), y
@@ -132,8 +135,8 @@ class LinearClassifier(
         return self._scores(X)
 
     def _as_data(self, X: Any) -> Data:
-        """New samples, in memory or not, checked."""
-        data = as_data(X)
+        """New samples, in memory or not, checked; AnnData with the genes of the fit."""
+        data = as_data(aligned(X, self._names()))
         if data is None:
             return InMemory(self._validate_samples(X))
         validation.check_header(self, data, reset=False)
@@ -219,6 +222,22 @@ class LinearClassifier(
             Samples.
         """
         return np.exp(self.predict_log_proba(X))
+
+    def score(
+        self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
+    ) -> float:
+        """Share of samples that are classified correctly.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,) or str
+            True labels; of AnnData also the name of a column of its ``obs``.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the samples.
+        """
+        return float(super().score(X, resolved(X, y)[0], sample_weight))
 
     def to_onnx(self, dtype: npt.DTypeLike = np.float32) -> Any:
         """The fitted rule as an ONNX model (:func:`ebda.to_onnx`).

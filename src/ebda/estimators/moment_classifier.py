@@ -90,8 +90,8 @@ class MomentClassifier(LinearClassifier):
             is read in blocks: ``numpy.memmap``, Zarr, HDF5, AnnData in backed mode,
             Parquet (:mod:`ebda.data.disk`); or summed where it is: Dask
             (:mod:`ebda.data.dask`).
-        y : array-like of shape (n_samples,)
-            Labels of any type.
+        y : array-like of shape (n_samples,) or str
+            Labels of any type; of AnnData also the name of a column of its ``obs``.
         sample_weight : array-like of shape (n_samples,), optional
             Frequency weights: 2 counts as two equal samples.
         """

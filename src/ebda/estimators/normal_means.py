@@ -19,6 +19,7 @@ from ebda.priors.student import se_of_t, z_of_t
 from ebda.rule.ranking import tail_average
 from ebda.storage.fields import LIKELIHOOD, Array, Scalar
 from ebda.storage.objects import Nested, Schema, register
+from ebda.tables import data_frame
 from ebda.typing import FloatArray
 
 
@@ -244,13 +245,6 @@ class NormalMeans(BaseEstimator):
         index : array-like, optional
             Names of the rows.
         """
-        try:
-            import pandas as pd
-        except ImportError:
-            raise ImportError(
-                "to_frame needs pandas: pip install 'ebda[table]'"
-            ) from None
-
         lower, upper = self.interval(level)
         columns = {
             "estimate": self.x_,
@@ -264,7 +258,7 @@ class NormalMeans(BaseEstimator):
             "q_value": self.q_value_,
             "s_value": self.s_value_,
         }
-        return pd.DataFrame(columns, index=index)
+        return data_frame(columns, index)
 
     def predict(
         self, x: npt.ArrayLike, scale: npt.ArrayLike | None = None

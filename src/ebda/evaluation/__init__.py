@@ -4,13 +4,17 @@
 - `plan`, `plan_from_evaluation`: the error to expect with other numbers of samples, as
   a `Plan`.
 - `RepeatedEvaluation`: cross-validations with several deals of the folds.
+- `panel`: the error against the number of features, and the smallest set of them that
+  will do, as a `Panel`.
 - `calibration_bins`: observed shares beside predicted probabilities.
 """
 
 from __future__ import annotations
 
+from ebda.evaluation.choosing import panel
 from ebda.evaluation.folds import cross_validate, evaluate
 from ebda.evaluation.held_out import CalibrationBins, Evaluation, calibration_bins
+from ebda.evaluation.panels import Panel, PanelFeatures
 from ebda.evaluation.planned import Plan
 from ebda.evaluation.planning import plan, plan_from_evaluation
 from ebda.evaluation.repeated import RepeatedEvaluation
@@ -18,11 +22,14 @@ from ebda.evaluation.repeated import RepeatedEvaluation
 __all__ = [
     "CalibrationBins",
     "Evaluation",
+    "Panel",
+    "PanelFeatures",
     "Plan",
     "RepeatedEvaluation",
     "calibration_bins",
     "cross_validate",
     "evaluate",
+    "panel",
     "plan",
     "plan_from_evaluation",
 ]

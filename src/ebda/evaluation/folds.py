@@ -16,6 +16,7 @@ from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.metadata_routing import get_routing_for_object
 
 from ebda.data.structure import check_structure
+from ebda.estimators.annotated import resolved
 from ebda.estimators.validation import check_groups
 from ebda.evaluation.held_out import Evaluation, class_codes
 from ebda.typing import IntArray
@@ -68,13 +69,14 @@ def cross_validate(
     >>> result.error < result.chance_error
     True
     """
+    y, groups, covariates = resolved(X, y, groups, covariates)
     classes, codes = np.unique(np.asarray(y), return_inverse=True)
     numbers = check_groups(groups, len(codes))
     fold = stratified_folds(classes, codes, numbers, n_folds, seed)
     known: dict[str, Any] = {} if groups is None else {"groups": np.asarray(groups)}
     if covariates is not None:
         known["covariates"] = covariates
-        if not _taken(model, "fit", known, np.arange(0)).keys() >= {"covariates"}:
+        if not taken(model, "fit", known, np.arange(0)).keys() >= {"covariates"}:
             raise ValueError(
                 f"{type(model).__name__}.fit takes no covariates, and they would be "
                 "ignored; in a pipeline, request them by metadata routing"
@@ -163,6 +165,7 @@ def predict_folds(
         the model that take an argument of this name.
     """
     # Rows are taken before a fit sees the matrix, which AnnData has as its X.
+    y = resolved(X, y)[0]
     check_structure(getattr(X, "X", X))
     X, labels = indexable(X, np.asarray(y))
     classes, codes = np.unique(labels, return_inverse=True)
@@ -172,16 +175,16 @@ def predict_folds(
     for f in folds:
         train, test = np.flatnonzero(fold != f), np.flatnonzero(fold == f)
         fitted = clone(model)
-        given = _taken(fitted, "fit", known or {}, train)
+        given = taken(fitted, "fit", known or {}, train)
         fitted.fit(_safe_indexing(X, train), labels[train], **given)
-        given = _taken(fitted, "predict_proba", known or {}, test)
+        given = taken(fitted, "predict_proba", known or {}, test)
         probabilities[test] = fitted.predict_proba(_safe_indexing(X, test), **given)
         if after_fold is not None:
             after_fold()
     return Evaluation(classes, codes[held_out], probabilities[held_out], len(folds))
 
 
-def _taken(
+def taken(
     model: Any, method: str, known: Mapping[str, Any], rows: IntArray
 ) -> dict[str, Any]:
     """What a method of the model takes: by its arguments, or by metadata routing."""
@@ -241,6 +244,7 @@ def evaluate(
     -------
     Evaluation
     """
+    y, _, covariates = resolved(X, y, covariates=covariates)
     codes = class_codes(model.classes_, y)
     given = {} if covariates is None else {"covariates": covariates}
     return Evaluation(model.classes_, codes, model.predict_proba(X, **given), 0)

@@ -42,6 +42,7 @@ import numpy.typing as npt
 from scipy.special import ndtri
 from scipy.stats import beta, binom
 
+from ebda.estimators.annotated import resolved
 from ebda.evaluation.folds import dealt_folds, predict_folds
 from ebda.evaluation.held_out import Evaluation
 from ebda.evaluation.planned import Plan, is_separated
@@ -120,6 +121,7 @@ def plan(
     if n_folds < 2:
         raise ValueError(f"n_folds must be at least 2, got {n_folds!r}")
     sizes = _checked(n, level, n_test)
+    y = resolved(X, y)[0]
     classes, codes = np.unique(np.asarray(y), return_inverse=True)
     fold = dealt_folds(codes, n_folds, seed, _LEFT)
     if len(np.unique(codes[fold >= 0])) < 2:

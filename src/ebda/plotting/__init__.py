@@ -17,6 +17,7 @@ Of predictions:
 - `CalibrationDisplay`: observed shares against predicted probabilities.
 - `ErrorByMethodDisplay`: errors of several methods, with intervals.
 - `ErrorDisplay`: errors of several methods over repetitions, as box plots.
+- `PanelDisplay`: error against the number of features, and the panel that was chosen.
 - `PlanningDisplay`: error to expect with other numbers of samples.
 
 Of theory:
@@ -36,6 +37,7 @@ from ebda.plotting.effects import EffectDisplay
 from ebda.plotting.errors import ErrorByMethodDisplay, ErrorDisplay
 from ebda.plotting.expected_error import ExpectedErrorDisplay
 from ebda.plotting.marginal import MarginalDisplay
+from ebda.plotting.panels import PanelDisplay
 from ebda.plotting.planning import PlanningDisplay
 from ebda.plotting.prior import PriorDisplay
 from ebda.plotting.scores import ScoreDisplay
@@ -48,6 +50,7 @@ __all__ = [
     "ErrorDisplay",
     "ExpectedErrorDisplay",
     "MarginalDisplay",
+    "PanelDisplay",
     "PlanningDisplay",
     "PriorDisplay",
     "ScoreDisplay",

@@ -12,6 +12,7 @@ from ebda.rule.bulk import bulk_of, width_of_f
 from ebda.rule.discoveries import local_rates, null_share, q_values
 from ebda.rule.marginal import Statistics
 from ebda.rule.tails import log_f_tail, log_t_tail
+from ebda.tables import data_frame
 from ebda.typing import FloatArray, IntArray
 
 BETWEEN_CLASSES = "Does the feature, taken by itself, differ between the classes?"
@@ -226,13 +227,6 @@ class Ranking:
             Base of the logarithms that the data are. Then the difference is given as
             the logarithm to base 2 of the ratio of the (geometric) means.
         """
-        try:
-            import pandas as pd
-        except ImportError:
-            raise ImportError(
-                "to_frame needs pandas: pip install 'ebda[table]'"
-            ) from None
-
         many = self.difference.ndim == 2
         p = len(self.marginal.f)
         row = self.marginal.strongest if contrast is None else np.full(p, contrast)
@@ -248,7 +242,7 @@ class Ranking:
         for name, values in self.conditional.columns(contrast).items():
             table[f"conditional_{name}"] = values
         index = np.arange(p) if self.names is None else self.names
-        frame = pd.DataFrame(table, index=pd.Index(index, name="feature"))
+        frame = data_frame(table, index, "feature")
         over = contrast is None
         order = self.order if over else self.marginal.order_in(int(row[0]))
         return frame.iloc[order]
