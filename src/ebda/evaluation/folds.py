@@ -14,6 +14,7 @@ from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.metadata_routing import get_routing_for_object
 
+from ebda.data import as_host
 from ebda.data.structure import check_structure
 from ebda.estimators.validation import check_groups
 from ebda.evaluation.held_out import Evaluation, class_codes
@@ -67,6 +68,7 @@ def cross_validate(
     >>> result.error < result.chance_error
     True
     """
+    y = as_host(y)
     classes, codes = np.unique(np.asarray(y), return_inverse=True)
     numbers = check_groups(groups, len(codes))
     counts = np.bincount(codes)
@@ -122,7 +124,7 @@ def predict_folds(
     """
     # Rows are taken before a fit sees the matrix, which AnnData has as its X.
     check_structure(getattr(X, "X", X))
-    X, labels = indexable(X, np.asarray(y))
+    X, labels = indexable(X, np.asarray(as_host(y)))
     classes, codes = np.unique(labels, return_inverse=True)
     probabilities = np.empty((len(codes), len(classes)))
     held_out = fold >= 0
@@ -133,7 +135,8 @@ def predict_folds(
         given = _taken(fitted, "fit", known or {}, train)
         fitted.fit(_safe_indexing(X, train), labels[train], **given)
         given = _taken(fitted, "predict_proba", known or {}, test)
-        probabilities[test] = fitted.predict_proba(_safe_indexing(X, test), **given)
+        found = fitted.predict_proba(_safe_indexing(X, test), **given)
+        probabilities[test] = as_host(found)
         if after_fold is not None:
             after_fold()
     return Evaluation(classes, codes[held_out], probabilities[held_out], len(folds))
@@ -199,6 +202,7 @@ def evaluate(
     -------
     Evaluation
     """
-    codes = class_codes(model.classes_, y)
+    codes = class_codes(model.classes_, as_host(y))
     given = {} if covariates is None else {"covariates": covariates}
-    return Evaluation(model.classes_, codes, model.predict_proba(X, **given), 0)
+    probabilities = as_host(model.predict_proba(X, **given))
+    return Evaluation(model.classes_, codes, probabilities, 0)
