@@ -28,6 +28,9 @@ class Sizes:
         Rows of a tile while moments are summed.
     sparse_elements : int
         Nonzeros of sparse input that are summed at a time.
+    device_elements : int
+        Values in a block of an array on a device: 256 MiB of float64, of which a few
+        are needed at a time.
     score_elements : int
         Values of X that are converted to float64 at a time for scores: 8 MiB.
     block_features : int
@@ -121,6 +124,7 @@ class Sizes:
     tile_elements: int = 1 << 19
     tile_rows: int = 2048
     sparse_elements: int = 1 << 19
+    device_elements: int = 1 << 25
     score_elements: int = 1 << 20
     block_features: int = 1 << 15
     threaded_features: int = 1 << 18

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from ebda.data.device import LIBRARIES, open_array
 from ebda.data.disk.parquet import ParquetTable
 from ebda.data.disk.passes import BlockedData
 from ebda.data.disk.stores import ChunkedArray, MemoryMap, SparseOnDisk
@@ -32,10 +33,13 @@ class Opener(Entry):
         The package that the type comes from.
     open : callable
         From X to :class:`ebda.data.Data`; None if NumPy can make an array of it.
+    is_dispatched : bool
+        Whether it needs ``array_api_dispatch`` of scikit-learn.
     """
 
     package: str
     open: Callable[[Any], Data | None]
+    is_dispatched: bool = False
 
 
 def _open_memory_map(X: Any) -> Data | None:
@@ -93,6 +97,10 @@ OPENERS = Registry(
     Opener("parquet", "Parquet files, by open_parquet", "ebda", _open_own),
     Opener("arrow", "pyarrow.dataset.Dataset", "pyarrow", _open_arrow),
     Opener("dask", "a Dask array or data frame", "dask", _open_dask),
+    *(
+        Opener(library.name, library.line, library.name, open_array, True)
+        for library in LIBRARIES.values()
+    ),
 )
 
 
@@ -102,9 +110,15 @@ def as_data(X: Any) -> Data | None:
     >>> as_data([[1.0, 2.0]]) is None
     True
     """
+    opener = opener_of(X)
+    return None if opener is None else opener.open(X)
+
+
+def opener_of(X: Any) -> Opener | None:
+    """The entry that X is of; None if NumPy can make an array of it."""
     by_package = {opener.package: opener for opener in OPENERS.values()}
     for kind in type(X).__mro__:
         opener = by_package.get(kind.__module__.split(".")[0])
         if opener is not None:
-            return opener.open(X)
+            return opener
     return None

@@ -1,8 +1,8 @@
 """What the steps of a fit ask of X, wherever it is.
 
 :class:`Data` is all of X, read once; :class:`Samples` are some of its rows, which the
-common factors and the folds look at again. Memory, disk and Dask implement the two
-protocols, and ``tests/conformance.py`` proves it for each of them.
+common factors and the folds look at again. Memory, disk, Dask and devices implement
+the two protocols, and ``tests/conformance.py`` proves it for each of them.
 """
 
 from __future__ import annotations
@@ -48,6 +48,10 @@ class Samples(Protocol):
     @property
     def number(self) -> IntArray:
         """Position of each sample in the stream of all samples, increasing."""
+
+    @property
+    def place(self) -> str:
+        """Where the values are; samples of two places cannot be joined."""
 
     def __len__(self) -> int: ...
 

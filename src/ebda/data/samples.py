@@ -120,6 +120,11 @@ class ChosenRows(ABC):
     def information(self) -> FloatArray:
         return self.weight * self.precision
 
+    @property
+    def place(self) -> str:
+        """Where the values are; samples of two places cannot be joined."""
+        return "the host"
+
     def __len__(self) -> int:
         return len(self.rows)
 

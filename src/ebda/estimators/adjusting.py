@@ -139,6 +139,9 @@ class AdjustingClassifier(MomentClassifier):
             rest[:, gone] = 0.0
             self._keep_bias(rest)
 
+    def _like(self, X: Any, result: Any) -> Any:
+        return super()._like(X.X if isinstance(X, Covaried) else X, result)
+
     def _scores(self, X: Any) -> Any:
         if not isinstance(X, Covaried):
             return super()._scores(X)

@@ -21,7 +21,7 @@ from sklearn.base import (
 )
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from ebda.data import Data, GapRule, InMemory, as_data
+from ebda.data import Data, GapRule, InMemory, as_data, like
 from ebda.data.structure import check_structure
 from ebda.estimators import validation
 from ebda.estimators.annotated import aligned, is_annotated, resolved
@@ -47,6 +47,7 @@ class LinearClassifier(
     _allow_missing = False
 
     def _validate(self, X: Any, y: Any, reset: bool) -> tuple[Any, npt.NDArray[Any]]:
+        validation.check_in_memory(X, type(self).__name__)
         validation.check_feature_names(X)
         check_structure(X)
         if y is not None:
@@ -85,6 +86,7 @@ class LinearClassifier(
 
     def _open(self, X: Any, y: Any, reset: bool) -> tuple[Data, npt.NDArray[Any]]:
         """X, in memory or not, and the labels, checked."""
+        validation.check_dispatch(X)
         y, data = resolved(X, y)[0], as_data(X)
         if data is None:
             X, y = self._validate(X, y, reset)
@@ -136,6 +138,7 @@ class LinearClassifier(
 
     def _as_data(self, X: Any) -> Data:
         """New samples, in memory or not, checked; AnnData with the genes of the fit."""
+        validation.check_dispatch(X)
         data = as_data(aligned(X, self._names()))
         if data is None:
             return InMemory(self._validate_samples(X))
@@ -143,6 +146,7 @@ class LinearClassifier(
         return data
 
     def _validate_samples(self, X: Any) -> Any:
+        validation.check_in_memory(X, type(self).__name__)
         validation.check_feature_names(X)
         check_structure(X)
         return validate_data(
@@ -168,7 +172,9 @@ class LinearClassifier(
             Samples.
         """
         score: FloatArray = self._scores(X)
-        return score[:, 0] if score.shape[1] == 1 else score
+        flat = score[:, 0] if score.shape[1] == 1 else score
+        result: FloatArray = self._like(X, flat)
+        return result
 
     def transform(self, X: Any) -> FloatArray:
         """The same scores as columns, to use the rule as a projection.
@@ -178,7 +184,7 @@ class LinearClassifier(
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Samples.
         """
-        score: FloatArray = self._scores(X)
+        score: FloatArray = self._like(X, self._scores(X))
         return score
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
@@ -193,12 +199,23 @@ class LinearClassifier(
         function = partial(
             label_of, classes=self.classes_, calibration=self._calibration()
         )
-        labels: npt.NDArray[Any] = of_scores(function, score, None, self.classes_.dtype)
-        return labels
+        labels = of_scores(function, score, None, self.classes_.dtype)
+        result: npt.NDArray[Any] = self._like(X, labels)
+        return result
 
     def _calibration(self) -> Calibration | ScaledCalibration:
         """From scores to probabilities; without a calibration, scores are log-odds."""
         return getattr(self, "calibration_", None) or Calibration.none()
+
+    def _like(self, X: Any, result: Any) -> Any:
+        """Results for X in its library and on its device."""
+        return like(X, result)
+
+    def _log_probabilities(self, X: Any) -> FloatArray:
+        score = self._judged(X)
+        function, width = self._calibration().log_probabilities, len(self.classes_)
+        logarithms: FloatArray = of_scores(function, score, width, np.float64)
+        return logarithms
 
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Log probability of each class; finite however far a sample lies.
@@ -208,9 +225,7 @@ class LinearClassifier(
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Samples.
         """
-        score = self._judged(X)
-        function, width = self._calibration().log_probabilities, len(self.classes_)
-        logarithms: FloatArray = of_scores(function, score, width, np.float64)
+        logarithms: FloatArray = self._like(X, self._log_probabilities(X))
         return logarithms
 
     def predict_proba(self, X: Any) -> FloatArray:
@@ -221,7 +236,8 @@ class LinearClassifier(
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Samples.
         """
-        return np.exp(self.predict_log_proba(X))
+        p: FloatArray = self._like(X, np.exp(self._log_probabilities(X)))
+        return p
 
     def score(
         self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None

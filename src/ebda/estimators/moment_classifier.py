@@ -250,7 +250,10 @@ class MomentClassifier(LinearClassifier):
                 UserWarning,
                 stacklevel=3,
             )
-        return batch.copy() if kept is None else kept.append(batch)
+        if kept is None:
+            return batch.copy()
+        validation.check_places(batch.place, kept.place)
+        return kept.append(batch)
 
     def _known_classes(
         self, classes: npt.ArrayLike | None, first: bool

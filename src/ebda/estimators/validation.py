@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn import get_config
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
-from ebda.data import Data, NonFiniteError
+from ebda.data import Data, NonFiniteError, as_host, opener_of
 from ebda.data.finite import cells_that_are, refuse_masked, refused
 from ebda.kernels.extremes import SMALLEST_SQUARE, squares_are_sound
 from ebda.listing import listed
@@ -131,6 +132,38 @@ def _refuse_duplicates(columns: Any) -> None:
     )
 
 
+def check_dispatch(X: Any) -> None:
+    """Refuse arrays of a library such as PyTorch unless scikit-learn takes them."""
+    opener = opener_of(X)
+    if opener is None or not opener.is_dispatched or not hasattr(X, "ndim"):
+        return
+    if not get_config()["array_api_dispatch"]:
+        raise ValueError(
+            f"X is {opener.line}, and array API dispatch is off; call fit and predict "
+            "inside of sklearn.config_context(array_api_dispatch=True), or give a "
+            "NumPy array"
+        )
+
+
+def check_in_memory(X: Any, model: str) -> None:
+    """Refuse such arrays where a rule needs more of X than moments."""
+    opener = opener_of(X)
+    if opener is not None and opener.is_dispatched and hasattr(X, "ndim"):
+        raise ValueError(
+            f"X is {opener.line}, and {model} computes with NumPy only; give a NumPy "
+            "array"
+        )
+
+
+def check_places(here: str, there: str) -> None:
+    """Refuse a batch that lies elsewhere than the samples kept of those before it."""
+    if here != there:
+        raise ValueError(
+            f"the samples of this batch are on {here}, and those kept of the batches "
+            f"before it on {there}; give all batches on one device"
+        )
+
+
 def check_header(estimator: Any, data: Data, reset: bool) -> None:
     """Number and names of the features of data that scikit-learn does not know.
 
@@ -173,7 +206,7 @@ def check_header(estimator: Any, data: Data, reset: bool) -> None:
 
 def check_labels_of(y: Any, n: int) -> npt.NDArray[Any]:
     """Labels for data that scikit-learn does not know: one for each sample."""
-    labels = y.compute() if hasattr(y, "dask") else y
+    labels = as_host(y.compute() if hasattr(y, "dask") else y)
     check_labels_present(labels)
     labels = column_or_1d(labels, warn=True)
     if len(labels) != n:
@@ -286,6 +319,7 @@ def check_sample_weight(weight: npt.ArrayLike | None, n: int) -> FloatArray | No
     """Frequency weights: one number for each sample, finite and not negative."""
     if weight is None:
         return None
+    weight = as_host(weight)
     refuse_masked(sample_weight=weight)
     w = np.asarray(weight, dtype=np.float64)
     if w.ndim == 0:
@@ -325,6 +359,7 @@ def check_groups(
     """
     if groups is None:
         return None
+    groups = as_host(groups)
     refuse_masked(groups=groups)
     names = np.asarray(groups)
     if names.dtype.kind in "US" and not isinstance(groups, np.ndarray):

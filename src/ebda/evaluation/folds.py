@@ -15,6 +15,7 @@ from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.metadata_routing import get_routing_for_object
 
+from ebda.data import as_host
 from ebda.data.structure import check_structure
 from ebda.estimators.annotated import resolved
 from ebda.estimators.validation import check_groups
@@ -70,6 +71,7 @@ def cross_validate(
     True
     """
     y, groups, covariates = resolved(X, y, groups, covariates)
+    y = as_host(y)
     classes, codes = np.unique(np.asarray(y), return_inverse=True)
     numbers = check_groups(groups, len(codes))
     fold = stratified_folds(classes, codes, numbers, n_folds, seed)
@@ -167,7 +169,7 @@ def predict_folds(
     # Rows are taken before a fit sees the matrix, which AnnData has as its X.
     y = resolved(X, y)[0]
     check_structure(getattr(X, "X", X))
-    X, labels = indexable(X, np.asarray(y))
+    X, labels = indexable(X, np.asarray(as_host(y)))
     classes, codes = np.unique(labels, return_inverse=True)
     probabilities = np.empty((len(codes), len(classes)))
     held_out = fold >= 0
@@ -178,7 +180,8 @@ def predict_folds(
         given = taken(fitted, "fit", known or {}, train)
         fitted.fit(_safe_indexing(X, train), labels[train], **given)
         given = taken(fitted, "predict_proba", known or {}, test)
-        probabilities[test] = fitted.predict_proba(_safe_indexing(X, test), **given)
+        found = fitted.predict_proba(_safe_indexing(X, test), **given)
+        probabilities[test] = as_host(found)
         if after_fold is not None:
             after_fold()
     return Evaluation(classes, codes[held_out], probabilities[held_out], len(folds))
@@ -245,6 +248,7 @@ def evaluate(
     Evaluation
     """
     y, _, covariates = resolved(X, y, covariates=covariates)
-    codes = class_codes(model.classes_, y)
+    codes = class_codes(model.classes_, as_host(y))
     given = {} if covariates is None else {"covariates": covariates}
-    return Evaluation(model.classes_, codes, model.predict_proba(X, **given), 0)
+    probabilities = as_host(model.predict_proba(X, **given))
+    return Evaluation(model.classes_, codes, probabilities, 0)

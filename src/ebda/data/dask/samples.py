@@ -60,6 +60,10 @@ class ClusterSamples(ChosenRows):
         keys = column_keys(self.grid.col_edges[-1])
         return [tree(_add, row) for row in self._call("hashes", (keys,))]
 
+    @property
+    def place(self) -> str:
+        return "a cluster"
+
     def fits_in_memory(self) -> bool:
         """Whether the workers have memory for all features."""
         p = self.grid.col_edges[-1]

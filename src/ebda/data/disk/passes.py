@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,7 @@ from ebda.data.disk.source import Block, Source
 from ebda.data.finite import check_block
 from ebda.data.protocols import GapRule, Labels, Samples
 from ebda.data.samples import RowSamples
-from ebda.kernels.hashing import column_keys, hash_rows
+from ebda.kernels.hashing import Hashes, column_keys, hash_rows
 from ebda.kernels.lengths import lengths
 from ebda.kernels.scores import gap_sums, incomplete, scores
 from ebda.moments.classwise import ClassMoments
@@ -50,6 +50,63 @@ def prefetched(source: Source, blocks: Iterable[Block]) -> Iterator[tuple[Block,
             del values
         if before is not None:
             yield before[0], before[1].result()
+
+
+class Summing(Protocol):
+    """The sums that are taken over a block when it has been read."""
+
+    def checked_moments(self, labels: Labels) -> ClassMoments:
+        """Class moments; what must not be in the block is an error."""
+
+    def hashes(self, keys: Hashes) -> Hashes:
+        """Hashes of its rows (:func:`ebda.kernels.hashing.hash_rows`)."""
+
+    def scores(self, coef: FloatArray, allow_missing: bool) -> FloatArray:
+        """``X coef'``; what must not be in the block is an error."""
+
+    def products(self, rows: FloatArray) -> FloatArray:
+        """``rows X``."""
+
+    def lengths(
+        self, centre: FloatArray, scale: FloatArray, rows: FloatArray
+    ) -> FloatArray:
+        """As :meth:`ebda.data.Data.lengths`."""
+
+
+@dataclass(frozen=True, eq=False)
+class HostBlock:
+    """A block that is summed by the processor (:class:`Summing`).
+
+    Parameters
+    ----------
+    values : ndarray or sparse matrix
+        The block.
+    top, left : int
+        Its first row and column.
+    """
+
+    values: Any
+    top: int
+    left: int
+
+    def checked_moments(self, labels: Labels) -> ClassMoments:
+        return labels.checked_moments_of(self.values, self.top, self.left)
+
+    def hashes(self, keys: Hashes) -> Hashes:
+        return hash_rows(self.values, keys)
+
+    def scores(self, coef: FloatArray, allow_missing: bool) -> FloatArray:
+        part = scores(self.values, coef)
+        check_block(part, self.values, self.top, self.left, allow_missing)
+        return part
+
+    def products(self, rows: FloatArray) -> FloatArray:
+        return block_products(self.values, rows)
+
+    def lengths(
+        self, centre: FloatArray, scale: FloatArray, rows: FloatArray
+    ) -> FloatArray:
+        return lengths(self.values, centre, scale, rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,12 +150,12 @@ class BlockedData:
         columns: dict[int, ClassMoments] = {}
         for block, values in prefetched(self.source, self.source.plan()):
             rows, cols = block.rows, block.cols
-            own = labels.part(rows)
-            part = own.checked_moments_of(values, rows.start, cols.start)
+            summing = self._summing(values, block)
+            part = summing.checked_moments(labels.part(rows))
             before = columns.get(cols.start)
             columns[cols.start] = part if before is None else before.merge(part)
             if many:
-                hashes[rows] += hash_rows(values, keys[cols])
+                hashes[rows] += summing.hashes(keys[cols])
             elif samples is not None and self._is_copied(samples):
                 kept = kept or keep_rows(self.source, samples.rows, values)
                 kept.add(block, values)
@@ -108,6 +165,10 @@ class BlockedData:
             samples = self._with_values(samples, kept)
         moments = ClassMoments.join_features(columns[left] for left in sorted(columns))
         return moments, None if samples is None else samples.as_in(moments)
+
+    def _summing(self, values: Any, block: Block) -> Summing:
+        """What sums a block."""
+        return HostBlock(values, block.rows.start, block.cols.start)
 
     def _is_copied(self, samples: RowSamples) -> bool:
         return self.source.reference(len(samples)) is None
@@ -133,10 +194,8 @@ class BlockedData:
     ) -> FloatArray:
         out, allow_missing = np.zeros((self.shape[0], len(coef))), rule is not None
         for block, values in prefetched(self.source, self.source.plan()):
-            part = scores(values, coef[:, block.cols])
-            place = block.rows.start, block.cols.start
-            check_block(part, values, *place, allow_missing)
-            out[block.rows] += part
+            summing = self._summing(values, block)
+            out[block.rows] += summing.scores(coef[:, block.cols], allow_missing)
         out += intercept
         rows = incomplete(out)
         if rule is not None and len(rows):
@@ -158,19 +217,20 @@ class BlockedData:
     def products(self, rows: FloatArray) -> FloatArray:
         out = np.zeros((len(rows), self.shape[1]))
         for block, values in prefetched(self.source, self.source.plan()):
-            out[:, block.cols] += block_products(values, rows[:, block.rows])
+            summing = self._summing(values, block)
+            out[:, block.cols] += summing.products(rows[:, block.rows])
         return out
 
     def adjusted(self, covariates: FloatArray, slopes: FloatArray) -> BlockedData:
-        return BlockedData(AdjustedSource(self.source, covariates, slopes))
+        return replace(self, source=AdjustedSource(self.source, covariates, slopes))
 
     def lengths(
         self, centre: FloatArray, scale: FloatArray, rows: FloatArray
     ) -> FloatArray:
         out = np.zeros((self.shape[0], 2 + len(rows)))
         for block, values in prefetched(self.source, self.source.plan()):
-            cols = block.cols
-            out[block.rows] += lengths(values, centre[cols], scale[cols], rows[:, cols])
+            cols, summing = block.cols, self._summing(values, block)
+            out[block.rows] += summing.lengths(centre[cols], scale[cols], rows[:, cols])
         return out
 
     def job_context(self) -> AbstractContextManager[Any]:
