@@ -16,7 +16,7 @@ INSTALL := -m pip install --quiet --disable-pip-version-check
 .PHONY: demo test test-fast test-versions $(OTHERS) lint browser docs bench bench-accuracy clean help
 
 help:
-	@echo "make demo   classify the embedded leukemia data and draw the fit"
+	@echo "make demo   compare rules on the embedded leukemia data, list genes, draw and report"
 	@echo "make test   lint, type check and all tests with coverage"
 	@echo "make test-fast  the tests that take no longer than a second, while editing"
 	@echo "make test-versions  the same tests with the lowest versions that are allowed"
@@ -32,7 +32,7 @@ $(BIN)/python:
 	@$(PYTHON) -m venv $(VENV)
 
 $(PLOT): pyproject.toml | $(BIN)/python
-	@$(BIN)/python $(INSTALL) --editable ".[plot]"
+	@$(BIN)/python $(INSTALL) --editable ".[plot,lasso]"
 	@touch $@
 
 $(READY): pyproject.toml | $(BIN)/python

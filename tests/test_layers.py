@@ -16,7 +16,17 @@ ROOT = Path(ebda.__file__).parent
 # One layer per room, from the bottom up. A module may import its own room and those
 # above it in this list.
 LAYERS = [
-    {"typing", "cached", "sizes", "files", "listing", "registry", "storage", "tables"},
+    {
+        "typing",
+        "cached",
+        "sizes",
+        "files",
+        "listing",
+        "palette",
+        "registry",
+        "storage",
+        "tables",
+    },
     {"jobs"},
     {"kernels"},
     {"moments"},
@@ -45,6 +55,7 @@ STEPS = {
     "sizes",
     "files",
     "listing",
+    "palette",
     "registry",
     "storage",
     "tables",

@@ -34,6 +34,7 @@ from ebda.report.features import BUDGET, COLUMNS, features_that_fit, payload
 from ebda.report.fitted import method, prior_rows
 from ebda.report.lanes import MOST, Axis, lanes, thinned
 from ebda.report.overview import headline
+from ebda.report.provenance import component
 from ebda.report.structure import (
     batches_and_outliers,
     perfect_by_chance,
@@ -422,7 +423,8 @@ def test_thousands_of_samples_are_thinned() -> None:
     e = Evaluation(np.array(["a", "b"]), codes, many.probabilities, 5)
     page = render(quick().fit(*draw(p=12)), evaluation=e)
     assert "At most 400 samples of each class are drawn" in page
-    assert "(the first 40 of" in page
+    assert "(the first 10 of" in page
+    assert f"Show the other {len(many.doubtful) - 10}" in page
     assert len(page) < 800_000
 
 
@@ -464,7 +466,7 @@ def test_the_calibration_is_that_of_the_evaluation(two: Any) -> None:
     for i, n in enumerate(bins.counts):
         stated, share = percent(bins.predicted[i]), percent(bins.observed[i])
         assert f"predicted {stated}, observed {share} of {n}" in page
-    assert page.count('class="estimate"') == len(bins.counts) + 3  # and three widths
+    assert page.count('class="estimate"') == len(bins.counts) + 4  # three widths, ROC
     assert "Open circles" not in page
     few = replace(e, codes=e.codes[:7], probabilities=e.probabilities[:7])
     page = render(model, evaluation=few)
@@ -700,9 +702,8 @@ def test_any_prior_is_told(two: Any, prior: Any, first: str) -> None:
     assert sum(share for _, share in told) == pytest.approx(1.0)
     assert told[0][0] == first
     if prior != "dp":  # the default
-        words = " ".join(str(prior).split())
         text = Outline(render(model)).text
-        assert f"prior: {words}" in text
+        assert f"prior of the differences: {component(prior)}" in text
         assert "; shrinkage: mean" in text
 
 

@@ -603,3 +603,74 @@ def test_nothing_to_show_is_shown_as_such(
     move_to(browser, "volcano", 0).click().perform()
     assert texts(browser, "#detail h3")
     assert console(browser) == []
+
+
+@pytest.fixture(scope="module")
+def forty(tmp_path_factory: pytest.TempPathFactory) -> tuple[EBClassifier, Path]:
+    """A report of forty classes with long names."""
+    rng = np.random.default_rng(5)
+    codes = np.repeat(np.arange(40), 4)
+    X = rng.normal(size=(len(codes), 90))
+    X[np.arange(len(codes)), codes] += 3.0
+    labels = np.array(
+        [f"tissue {k:02d}: stratified squamous tissue" for k in range(40)]
+    )
+    model = EBClassifier(covariance="diagonal", shrinkage="mean", calibrate=False)
+    model.fit(X, labels[codes])
+    evaluation = cross_validate(model, X, labels[codes], n_folds=2)
+    path = tmp_path_factory.mktemp("forty") / "forty.html"
+    write_report(path, model, X=X, y=labels[codes], evaluation=evaluation)
+    return model, path
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_forty_classes_fit(browser: Any, forty: Any, width: int) -> None:
+    from selenium.webdriver.support.select import Select
+
+    model, path = forty
+    resize(browser, width, 900)
+    browser.get(path.as_uri())
+    assert (
+        browser.execute_script("return document.documentElement.scrollWidth") <= width
+    )
+    heat = browser.execute_script(
+        "const h = document.querySelector('.heat');"
+        "return [h.offsetWidth, h.parentElement.clientWidth,"
+        " Array.from(h.querySelectorAll('td span'), e => e.offsetWidth)]"
+    )
+    assert min(heat[2]) >= 17
+    assert width == 390 or heat[0] <= heat[1]  # on a phone it scrolls in its box
+    q = model.ranking_.marginal.q_value
+    for k in (0, 7):
+        Select(find(browser, "#contrast")).select_by_index(k)
+        caption = texts(browser, "#volcano-caption")[0]
+        assert caption.startswith(f"{(q[k] <= 0.05).sum()} of 90 features differ")
+        up = find(browser, "#volcano .dots.up").get_attribute("class")
+        assert up.split() == ["dots", "up", f"c{k}"]
+    assert console(browser) == []
+
+
+def test_on_paper_nothing_is_cut_or_shrunken(browser: Any, forty: Any) -> None:
+    resize(browser, 672, 1000)  # A4 less its margins
+    browser.get(forty[1].as_uri())
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    browser.execute_script("dispatchEvent(new Event('beforeprint'))")
+    sizes = browser.execute_script(
+        "return Array.from(document.querySelectorAll('svg:not(.bar)'), s => {"
+        " const b = s.getBoundingClientRect(), v = s.viewBox.baseVal;"
+        " return [b.width, b.height, v.width, b.right]; })"
+    )
+    shown = [size for size in sizes if size[0]]
+    assert len(shown) > 6
+    for wide, high, drawn, right in shown:
+        assert high < 1000  # an svg that is higher than a page leaves blanks
+        assert right <= 672
+        assert drawn == 0 or wide / drawn > 0.9  # its text is as large as it was drawn
+    for table in ("heat", "doubtful", "features"):
+        right = browser.execute_script(
+            "return document.querySelector(arguments[0]).getBoundingClientRect().right",
+            f"table.{table}",
+        )
+        assert right <= 672, table
+    browser.execute_script("dispatchEvent(new Event('afterprint'))")
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})

@@ -1,7 +1,7 @@
 """What all displays share: axes, legends, colours, and names of classes and contrasts.
 
-The colours are those of Okabe and Ito, which colour-blind readers can tell apart. As
-several have the same grey, a marker or a line style always goes with them.
+The colours of classes and other series are those of :mod:`ebda.palette`. As several
+have the same grey, a marker or a line style always goes with them.
 
 Two classes have one contrast, the second against the first. More than two have one
 each, against the mean of all samples.
@@ -17,16 +17,14 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from matplotlib.transforms import Bbox, TransformedBbox
 from sklearn.utils.validation import check_is_fitted
 
-BLUE, VERMILION, GREEN = "#0072b2", "#d55e00", "#009e73"
-PURPLE, ORANGE, SKY, INK = "#cc79a7", "#e69f00", "#56b4e9", "#1f2328"
+from ebda.palette import COLOURS, colour
 
 DATA = "#c9ced6"
-FIT = BLUE
-NULL = VERMILION
-QUIET = "#6b7280"
+FIT, NULL = COLOURS[:2]
+QUIET, INK = "#6b7280", "#1f2328"
 
-_COLOURS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, INK)
-_MARKERS = ("o", "^", "s", "D", "v", "P", "<", ">")
+# Eleven, so that colour and marker together repeat only after 110 series.
+_MARKERS = ("o", "^", "s", "D", "v", "P", "<", ">", "p", "X", "h")
 _LINES: tuple[Any, ...] = (
     "-",
     "--",
@@ -36,7 +34,10 @@ _LINES: tuple[Any, ...] = (
     (0, (1, 2.5)),
 )
 SMALL = 8.5  # points: notes and labels, still readable when printed at two thirds
-_ENTRY = 120.0  # points: usual length of a legend entry
+_ENTRY = 120.0  # points: least length of a legend entry
+# Usual width of a letter in a legend, and room for the line or marker before it, in
+# points.
+_LETTER, _HANDLE = 0.56 * SMALL, 36.0
 
 
 class Display:
@@ -93,7 +94,8 @@ def legend_above(ax: Any) -> None:
     """A legend above the axes, where it covers nothing; a title stays above it."""
     handles, labels = ax.get_legend_handles_labels()
     width = ax.bbox.width / ax.figure.dpi * 72
-    columns = int(np.clip(width // _ENTRY, 1, len(labels)))
+    entry = max(_ENTRY, _LETTER * max(map(len, labels)) + _HANDLE)
+    columns = int(np.clip(width // entry, 1, len(labels)))
     lines = -(-len(labels) // columns)
     # The strip only reserves the space: the legend belongs to the axes.
     strip_above(ax, 1.4 * SMALL * lines + 4).set_axis_off()
@@ -146,13 +148,13 @@ def look(place: int) -> Look:
     """The look of the series at this place in a list.
 
     The numbers of colours, markers and line styles differ, so that series with the same
-    colour, from the eighth on, differ in the rest.
+    colour, from the eleventh on, differ in the rest.
 
-    >>> look(0).colour == look(7).colour, look(0).marker == look(7).marker
+    >>> look(0).colour == look(10).colour, look(0).marker == look(10).marker
     (True, False)
     """
     return Look(
-        _COLOURS[place % len(_COLOURS)],
+        colour(place),
         _MARKERS[place % len(_MARKERS)],
         _LINES[place % len(_LINES)],
     )

@@ -11,8 +11,10 @@ import numpy.typing as npt
 
 from ebda.plotting.display import (
     DATA,
+    INK,
     QUIET,
     Display,
+    Look,
     check_has,
     checked_names,
     contrast_name,
@@ -43,6 +45,8 @@ _MEASURES = {
     "prob_zero": "probability of no difference",
     "lfsr": "local false sign rate",
 }
+# Up to so many names in the legend, and the letters that each may have.
+_LETTERS = ((4, 40), (12, 26), (np.inf, 18))
 # Smaller probabilities are drawn here; beyond it they say nothing about the data.
 _FLOOR = 1e-16
 
@@ -71,6 +75,8 @@ class EffectDisplay(Display):
         Local false sign rates, where a posterior gives them.
     p_value : ndarray of shape (n_features,), optional
         p-values, where there are some.
+    side_looks : sequence of Look, optional
+        Colour and marker of each group; by default those of the first series of a plot.
 
     Examples
     --------
@@ -93,6 +99,7 @@ class EffectDisplay(Display):
     effect_name: str = "effect"
     lfsr: FloatArray | None = None
     p_value: FloatArray | None = None
+    side_looks: Sequence[Look] | None = None
 
     @classmethod
     def from_estimator(
@@ -141,26 +148,43 @@ class EffectDisplay(Display):
         def of(table: FloatArray) -> FloatArray:
             return np.asarray(np.atleast_2d(table)[rows, np.arange(p)])
 
-        shown, classes = of(values(model)), [plain(name) for name in model.classes_]
+        shown = of(values(model))
+        # Long names of many classes would leave no room for the plot.
+        many = 1 if row is not None else len(model.classes_)
+        longest = next(letters for most, letters in _LETTERS if many <= most)
+        classes = [plain(name, longest) for name in model.classes_]
         if row is None:
             rates = found.log_p_over_classes, found.lfdr_over_classes
             log_p, zero, q, order = *rates, found.q_over_classes, found.order
         else:
             log_p, zero, q = of(found.log_p), of(found.lfdr), of(found.q_value)
             order = found.order_in(row)
+        # A class has the same colour in every plot.
+        looks = [look(place) for place in range(len(classes))]
         if row is None:
             sides, side_names = rows, classes
         else:
             sides = (shown < 0).astype(np.intp)
             if len(classes) == 2:
                 side_names = [f"higher in {name}" for name in reversed(classes)]
+                looks.reverse()
             else:
                 side_names = [f"{way} in {classes[row]}" for way in ("higher", "lower")]
+                looks = [looks[row], looks[row]._replace(colour=INK, marker="_")]
         given = ranking.names if names is None else checked_names(names, p, "features")
         title = f"{title}, {contrast_name(model.classes_, row)}"
         p_value = np.exp(np.maximum(log_p, np.log(_FLOOR) - 1))
         return cls(
-            shown, zero, q, order, given, sides, side_names, title, p_value=p_value
+            shown,
+            zero,
+            q,
+            order,
+            given,
+            sides,
+            side_names,
+            title,
+            p_value=p_value,
+            side_looks=looks,
         )
 
     @classmethod
@@ -242,7 +266,8 @@ class EffectDisplay(Display):
             measure = "p_value" if "p_value" in known else usual
         if measure not in known:
             raise ValueError(f"measure must be one of {sorted(known)}, got {measure!r}")
-        axes = self._axes(ax, (7.2, 5.2))
+        looks = self.side_looks or [look(k) for k in range(len(self.side_names))]
+        axes = self._axes(ax, (7.2, 5.2 + 0.06 * len(looks)))
         height = np.maximum(getattr(self, measure), _FLOOR)
         notable = self.q_value <= level
         # As pixels even in vector files, which thousands of points would make large.
@@ -257,17 +282,16 @@ class EffectDisplay(Display):
             rasterized=True,
             label=f"q-value above {level:g} ({np.count_nonzero(~notable)})",
         )
-        for place, name in enumerate(self.side_names):
+        for place, (name, style) in enumerate(zip(self.side_names, looks, strict=True)):
             chosen = notable & (self.sides == place)
-            style = look(place)
             axes.plot(
                 self.effect[chosen],
                 height[chosen],
                 style.marker,
                 ms=5,
                 color=style.colour,
-                mec="white",
-                mew=0.4,
+                mec=style.colour if style.marker == "_" else "white",
+                mew=1.4 if style.marker == "_" else 0.4,
                 label=f"{name} ({np.count_nonzero(chosen)})",
             )
         axes.axvline(0, color=QUIET, lw=0.6, zorder=0)

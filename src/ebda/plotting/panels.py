@@ -8,9 +8,9 @@ from typing import Any
 from matplotlib.ticker import FixedLocator, NullLocator, ScalarFormatter
 
 from ebda.evaluation import Panel
+from ebda.palette import COLOURS
 from ebda.plotting.display import (
     FIT,
-    GREEN,
     INK,
     NULL,
     QUIET,
@@ -20,6 +20,8 @@ from ebda.plotting.display import (
     percent,
 )
 from ebda.typing import FloatArray, IntArray
+
+_CHOSEN = COLOURS[2]
 
 
 @dataclass(eq=False, repr=False)
@@ -109,12 +111,12 @@ class PanelDisplay(Display):
             self.chance, color=NULL, ls="--", lw=1.2, label="most frequent class"
         )
         at = self.error[(self.sizes == self.size).argmax()]
-        axes.axvline(self.size, color=GREEN, lw=0.8, zorder=0)
+        axes.axvline(self.size, color=_CHOSEN, lw=0.8, zorder=0)
         axes.plot(
             self.size,
             at,
             "D",
-            color=GREEN,
+            color=_CHOSEN,
             ms=8,
             zorder=3,
             label=f"chosen: {self.size}",

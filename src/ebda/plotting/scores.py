@@ -7,6 +7,7 @@ positive where this class is predicted. For two classes it is the decision funct
 from __future__ import annotations
 
 from dataclasses import dataclass
+from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,8 @@ from ebda.typing import FloatArray, IntArray
 
 # Heights within a row of unit height: the density above its line, points below it.
 _DENSITY, _POINTS, _LARGEST_STEP = 0.42, 0.40, 0.055
+# Letters in a line of a class's name, which may have two.
+_WIDE = 24
 # Cells that points are piled up in, and values that a density is computed for.
 _BINS, _GRID = 60, 400
 
@@ -245,7 +248,7 @@ class ScoreDisplay(Display):
         """Label the rows with their counts, and the sides of the boundary."""
         counts = np.bincount(self.codes, minlength=k)
         ticks = [
-            f"{plain(name, longest=24)}\nn = {count}"
+            f"{fill(plain(name, longest=2 * _WIDE), _WIDE)}\nn = {count}"
             for name, count in zip(self.classes, counts, strict=True)
         ]
         axes.set_yticks(np.arange(k)[::-1], ticks)

@@ -6,15 +6,18 @@ width that it is shown at. Colours come from the style sheet, by class.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from ebda.evaluation import CalibrationBins, Evaluation
+from ebda.palette import COLOURS
 from ebda.report.markup import Markup, tag
 from ebda.report.words import count, percent
 from ebda.typing import FloatArray
 
 # Number of colours for classes; further classes use them again.
-N_COLOURS = 7
+N_COLOURS = len(COLOURS)
 
 
 def svg(width: float, height: float, label: str, *children: object) -> Markup:
@@ -37,6 +40,15 @@ def label(x: float, y: float, words: str, class_: str = "tick", at: str = "") ->
     return tag("text", words, **place, class_=class_, text_anchor=at or None)
 
 
+def cut(name: str, letters: int = 18) -> str:
+    """A name of at most so many letters.
+
+    >>> cut("adenocarcinoma", 9)
+    'adenocar…'
+    """
+    return name if len(name) <= letters else name[: letters - 1] + "…"
+
+
 def bar(share: float) -> Markup:
     """A bar as wide as a share of its cell; the number stands beside it."""
     return tag(
@@ -55,7 +67,7 @@ def error_interval(evaluation: Evaluation, width: int) -> Markup:
     low, high = evaluation.interval()
     error, chance = evaluation.error, evaluation.chance_error
     right = min(1.0, 1.15 * max(high, chance, 0.02))
-    left, pad = 8.0, 26.0
+    left, pad = 14.0, 26.0
 
     def at(value: float) -> float:
         return left + value / right * (width - left - pad)
@@ -88,37 +100,63 @@ def _step(length: float, most: int = 5) -> float:
     return float(next(m * power for m in (1, 2, 5, 10) if m * power >= rough))
 
 
+@dataclass(frozen=True)
+class Square:
+    """Axes from 0 to 100 % in both directions, and the diagonal."""
+
+    width: int = 330
+    height: int = 294
+    left: int = 46
+    bottom: int = 48
+    top: int = 10
+    right: int = 24
+
+    def x(self, share: float) -> float:
+        """Place of a share on the horizontal axis."""
+        return self.left + share * (self.width - self.left - self.right)
+
+    def y(self, share: float) -> float:
+        """Place of a share on the vertical axis."""
+        return self.top + (1 - share) * (self.height - self.top - self.bottom)
+
+    def svg(self, told: str, title: str, *children: Markup) -> Markup:
+        """The drawing, with the title of its horizontal axis.
+
+        Parameters
+        ----------
+        told : str
+            Its text alternative.
+        title : str
+            Of the horizontal axis.
+        *children : Markup
+            What is drawn above the grid.
+        """
+        x, y, ticks = self.x, self.y, (0.0, 0.25, 0.5, 0.75, 1.0)
+        parts: list[Markup] = [line(x(t), y(0), x(t), y(1), "grid") for t in ticks]
+        parts += [line(x(0), y(t), x(1), y(t), "grid") for t in ticks]
+        parts += [label(x(t), y(0) + 17, percent(t), at="middle") for t in ticks]
+        parts += [label(x(0) - 6, y(t) + 4, percent(t), at="end") for t in ticks]
+        parts.append(line(x(0), y(0), x(1), y(1), "ideal"))
+        parts.append(label(x(0.5), self.height - 8, title, at="middle"))
+        return svg(self.width, self.height, told, *parts, *children)
+
+
 def calibration(bins: CalibrationBins, event: str) -> Markup:
     """Predicted probability of an event against the share for which it occurred."""
-    width, height, left, bottom, top, right = 330, 294, 46, 48, 10, 24
-
-    def x(v: float) -> float:
-        return left + v * (width - left - right)
-
-    def y(v: float) -> float:
-        return top + (1 - v) * (height - top - bottom)
-
-    ticks = (0.0, 0.25, 0.5, 0.75, 1.0)
-    parts: list[Markup] = [line(x(t), y(0), x(t), y(1), "grid") for t in ticks]
-    parts += [line(x(0), y(t), x(1), y(t), "grid") for t in ticks]
-    parts += [label(x(t), y(0) + 17, percent(t), at="middle") for t in ticks]
-    parts += [label(x(0) - 6, y(t) + 4, percent(t), at="end") for t in ticks]
-    parts.append(line(x(0), y(0), x(1), y(1), "ideal"))
-    told = []
+    frame = Square()
+    told: list[str] = []
+    parts: list[Markup] = []
     for i, few in enumerate(bins.few_samples.tolist()):
         stated, share = float(bins.predicted[i]), float(bins.observed[i])
-        low, high = float(bins.low[i]), float(bins.high[i])
+        at, low, high = frame.x(stated), float(bins.low[i]), float(bins.high[i])
         words = f"predicted {percent(stated)}, observed {percent(share)}"
         told.append(f"{words} of {count(bins.counts[i])}")
-        parts.append(line(x(stated), y(low), x(stated), y(high), "whisker"))
-        title = tag("title", f"{words} of {count(bins.counts[i], 'sample')}")
+        parts.append(line(at, frame.y(low), at, frame.y(high), "whisker"))
+        tip = tag("title", f"{words} of {count(bins.counts[i], 'sample')}")
         mark = "estimate few" if few else "estimate"
-        parts.append(
-            tag("circle", title, class_=mark, cx=x(stated), cy=y(share), r="4.5")
-        )
-    words = f"predicted probability {event}"
-    parts.append(label(x(0.5), height - 8, words, at="middle"))
-    return svg(width, height, f"Calibration: {'; '.join(told)}.", *parts)
+        parts.append(tag("circle", tip, class_=mark, cx=at, cy=frame.y(share), r="4.5"))
+    title = f"predicted probability {cut(event, 36)}"
+    return frame.svg(f"Calibration: {'; '.join(told)}.", title, *parts)
 
 
 def histogram_places(score: FloatArray, bin_width: float) -> FloatArray:

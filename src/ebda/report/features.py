@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ebda.report.case import Case
+from ebda.palette import COLOURS
+from ebda.report.case import LEVEL, Case
 from ebda.report.markup import embedded_json, plain
 from ebda.rule.ranking import Ranking
 from ebda.rule.shrinkage import pointwise
@@ -108,6 +109,8 @@ def payload(case: Case) -> dict[str, Any]:
     return {
         "total": case.n_features,
         "difference": case.difference_is,
+        "colours": len(COLOURS),
+        "found": _found(case),
         "names": None if names is None else names[:n],
         "column": packed(order, "<u4"),
         "classes": case.classes,
@@ -120,6 +123,18 @@ def payload(case: Case) -> dict[str, Any]:
         "means": [packed(row[order]) for row in case.model.moments_.means],
         "curves": _curves(case),
     }
+
+
+def _found(case: Case) -> list[list[int]]:
+    """How many features are higher and lower, for each contrast, out of all."""
+    marginal = case.ranking.marginal
+    differ = np.atleast_2d(marginal.q_value) <= LEVEL
+    t = np.atleast_2d(marginal.t)
+    ways = (differ & (t > 0), differ & (t <= 0))
+    return [
+        [int(n) for n in both]
+        for both in zip(*(way.sum(axis=1) for way in ways), strict=True)
+    ]
 
 
 def _orders(ranking: Ranking, kept: IntArray) -> list[str]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from textwrap import wrap
 
 import numpy as np
 
 from ebda.report.case import Scored
-from ebda.report.drawings import N_COLOURS, histogram_places, label, line, svg
+from ebda.report.drawings import N_COLOURS, cut, histogram_places, label, line, svg
 from ebda.report.markup import Markup, join, tag
 from ebda.report.words import MINUS, NBSP, percent
 from ebda.typing import FloatArray, IntArray
@@ -25,12 +27,14 @@ _STEPS = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500)
 _SUPERSCRIPT = str.maketrans(
     "-0123456789", "\u207b\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079"
 )
-# Names written beside their dots, and characters of a name.
+# Names written beside their dots.
 _NAMED = 8
-_LETTERS = 18
 _RADIUS = 3.6
 # Pixels beside and above the lanes.
 _PAD, _TOP = 14.0, 6.0
+# Height of a line of a title, and of the lanes of one sheet: they fit on a page of A4,
+# with their axis and caption.
+_LINE, _SHEET = 16.0, 760.0
 # How far dots may lie from the middle of their lane.
 _ROOM = 52.0
 # Left, upper, right, lower.
@@ -105,25 +109,34 @@ class Lane:
     middle: float
 
 
-def arrange(scored: Scored, n_classes: int, axis: Axis) -> tuple[list[Lane], float]:
-    """A lane for each class, as high as its tallest pile needs, and the lower edge."""
+def arrange(
+    scored: Scored, which: Sequence[int], axis: Axis, titles: Sequence[list[str]]
+) -> tuple[list[Lane], float]:
+    """A lane for each of these classes, and the lower edge.
+
+    A lane is as high as its tallest pile and the lines of its title need.
+    """
     drawn = thinned(scored)
-    members = [drawn[scored.lane[drawn] == k] for k in range(n_classes)]
+    members = [drawn[scored.lane[drawn] == k] for k in which]
     across = [axis.at(scored.score[member]) for member in members]
     heaps = [histogram_places(x, 2 * _RADIUS) for x in across]
     tallest = np.array([float(np.abs(heap).max(initial=0)) for heap in heaps])
     gap = min(2 * _RADIUS, _ROOM / max(tallest.max(), 1.0))
-    heights = 2 * np.maximum(gap * tallest, _RADIUS) + 48
+    above = np.array([_LINE * (len(lines) - 1) for lines in titles])
+    heights = 2 * np.maximum(gap * tallest, _RADIUS) + 48 + above
     edges = _TOP + np.concatenate([[0.0], np.cumsum(heights)])
     found = []
     for k, (member, x, heap) in enumerate(zip(members, across, heaps, strict=True)):
-        middle = float(edges[k] + 10 + heights[k] / 2)
+        middle = float(edges[k] + 10 + (heights[k] + above[k]) / 2)
         found.append(Lane(member, x, middle + gap * heap, float(edges[k]), middle))
     return found, float(edges[-1])
 
 
 def lanes(scored: Scored, classes: list[str], width: int) -> Markup:
     """The samples as dots, in one lane per class.
+
+    Many classes are on several sheets with an axis each, none of them higher than a
+    page.
 
     Parameters
     ----------
@@ -134,32 +147,63 @@ def lanes(scored: Scored, classes: list[str], width: int) -> Markup:
     width : int
         Width in pixels.
     """
-    two = len(classes) == 2
-    axis = Axis.of(scored.score, two, width)
-    found, bottom = arrange(scored, len(classes), axis)
+    axis = Axis.of(scored.score, len(classes) == 2, width)
+    every = range(len(classes))
+    titles = [_lines(title, width) for title in classes]
+    found, bottom = arrange(scored, every, axis, titles)
+    height = (bottom - _TOP) / np.ceil((bottom - _TOP) / _SHEET)
+    tops = np.array([lane.top for lane in found]) - _TOP
+    sheet = np.floor(tops / height).astype(np.intp)
+    return join(
+        _sheet(scored, classes, np.flatnonzero(sheet == s).tolist(), axis)
+        for s in np.unique(sheet)
+    )
+
+
+def _lines(title: str, width: int) -> list[str]:
+    """A title in at most two lines."""
+    letters = int(width - 2 * _PAD) // 8
+    return wrap(title, letters, max_lines=2, placeholder="…") or [title]
+
+
+def _sheet(
+    scored: Scored, classes: list[str], which: Sequence[int], axis: Axis
+) -> Markup:
+    """The lanes of some of the classes, above their axis."""
+    two, width = len(classes) == 2, axis.width
+    titles = [_lines(classes[k], width) for k in which]
+    found, bottom = arrange(scored, which, axis, titles)
     boundary = float(axis.at(np.zeros(1))[0])
     parts: list[Markup] = []
     for score, words in _ticks(axis, two):
         at = float(axis.at(np.array([score]))[0])
         parts.append(line(at, _TOP, at, bottom, "grid"))
         parts.append(label(at, bottom + 17, words, at="middle"))
-    for k, (lane, title) in enumerate(zip(found, classes, strict=True)):
+    for k, lane in zip(which, found, strict=True):
         parts.append(line(_PAD, lane.middle, width - _PAD, lane.middle, "lane"))
-        parts.append(label(_PAD, lane.top + 14, _cut(title, 40), "lane-name"))
         parts += [
             _dot(scored, classes, int(i), k, x, y)
             for i, x, y in zip(lane.samples, lane.x, lane.y, strict=True)
         ]
     parts.append(line(boundary, _TOP, boundary, bottom, "boundary"))
+    # Above the boundary, which a long title may cross.
+    for lane, lines in zip(found, titles, strict=True):
+        parts += [
+            label(_PAD, lane.top + 14 + _LINE * i, words, "lane-name")
+            for i, words in enumerate(lines)
+        ]
     what = f"odds of the {scored.lane_is} class against the most probable other"
     if two:
-        what = f"probability of {_cut(classes[1])}"
+        what = f"probability of {cut(classes[1], width // 8 - 16)}"
     parts.append(label(width / 2, bottom + 38, what, at="middle"))
-    parts += _names(scored, found, (boundary - 3, _TOP, boundary + 3, bottom), width)
-    wrong = int(np.count_nonzero(scored.predicted != scored.lane))
+    boxes = [(boundary - 3, _TOP, boundary + 3, bottom)]
+    boxes += [_box(lane, lines) for lane, lines in zip(found, titles, strict=True)]
+    parts += _names(scored, found, boxes, width)
+    shown = np.isin(scored.lane, which)
+    wrong = int(np.count_nonzero((scored.predicted != scored.lane) & shown))
     told = (
-        f"{len(scored)} samples by class and score; {wrong} on the wrong side of the "
-        "boundary. Doubtful samples are listed below."
+        f"{np.count_nonzero(shown)} samples by class and score; {wrong} on the wrong "
+        "side of the boundary. Doubtful samples are listed below."
     )
     return svg(width, bottom + 46, told, *parts)
 
@@ -190,7 +234,7 @@ def _tick(decade: int, two: bool) -> tuple[float, str]:
 def _dot(
     scored: Scored, classes: list[str], i: int, lane: int, x: float, y: float
 ) -> Markup:
-    who = "" if scored.names is None else f"{_cut(scored.names[i], 60)}: "
+    who = "" if scored.names is None else f"{cut(scored.names[i], 60)}: "
     p = scored.probabilities[i]
     best = int(p.argmax())
     words = f"{who}{percent(float(p[best]))} {classes[best]}"
@@ -201,27 +245,30 @@ def _dot(
     return tag("circle", tag("title", words), class_=colour, cx=x, cy=y, r=_RADIUS)
 
 
+def _box(lane: Lane, lines: list[str]) -> Box:
+    """Where the title of a lane is written."""
+    wide = 8 * max(map(len, lines))
+    return _PAD, lane.top, _PAD + wide, lane.top + 18 + _LINE * (len(lines) - 1)
+
+
 def _names(
-    scored: Scored, found: list[Lane], boundary: Box, width: int
+    scored: Scored, found: list[Lane], taken: list[Box], width: int
 ) -> list[Markup]:
-    """Names of the worst samples, where they cover neither the boundary nor a dot."""
+    """Names of the worst samples, where they cover neither a dot nor what is there."""
     if scored.names is None:
         return []
-    boxes = [boundary]
-    spots = {}
+    boxes = list(taken)
+    spots: dict[int, tuple[float, float]] = {}
     for lane in found:
         for i, x, y in zip(lane.samples, lane.x, lane.y, strict=True):
             boxes.append((x - _RADIUS, y - _RADIUS, x + _RADIUS, y + _RADIUS))
             spots[int(i)] = (float(x), float(y))
     written = [
-        _written(_cut(scored.names[i]), *spots[int(i)], width, boxes)
+        _written(cut(scored.names[i]), *spots[int(i)], width, boxes)
         for i in scored.doubtful[:_NAMED]
+        if int(i) in spots
     ]
     return [name for name in written if name is not None]
-
-
-def _cut(name: str, letters: int = _LETTERS) -> str:
-    return name if len(name) <= letters else name[: letters - 1] + "…"
 
 
 def _meet(a: Box, b: Box) -> bool:

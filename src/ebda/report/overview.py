@@ -1,39 +1,11 @@
-"""The first and the last of the page: headline, summary, cautions, provenance."""
+"""The first of the page: headline, summary, cautions."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from ebda.covariance import COVARIANCES
-from ebda.moments.variance import VARIANCES
-from ebda.priors import PRIORS
-from ebda.registry import Entry
 from ebda.report.case import LEVEL, Case
 from ebda.report.cautions import Caution
-from ebda.report.markup import Markup, name, section, tag
-from ebda.report.words import count, line_of, listed, percent, spoken
-from ebda.rule.shrinkage import SHRINKAGES
-
-# What entries of `data` are called on the page, where it is not by their own name.
-_KEYS = {
-    "n_samples": "samples",
-    "n_features": "features",
-    "orientation": "samples are in",
-    "duplicates": "repeated names",
-    "drop": "columns left out",
-    "impute": "missing values",
-    "log": "logarithms",
-    "fitted_to": "checksum of the fitted samples",
-    "evaluated_on": "checksum of the evaluated samples",
-}
-# Components that a parameter of the model may name.
-_REGISTRIES: dict[str, Mapping[str, Entry]] = {
-    "covariance": COVARIANCES,
-    "shrinkage": SHRINKAGES,
-    "variance": VARIANCES,
-    "prior": PRIORS,
-}
+from ebda.report.markup import Markup, section, tag
+from ebda.report.words import count, listed, percent
 
 
 def headline(case: Case) -> str:
@@ -89,36 +61,3 @@ def caution_list(found: list[Caution]) -> Markup:
         for c in found
     ]
     return section("cautions", "Cautions", tag("ul", *items, class_="cautions"))
-
-
-def provenance(case: Case, versions: dict[str, str], date: str) -> Markup:
-    """Data, command, settings and versions."""
-    rows: list[tuple[object, object]] = [
-        (_KEYS.get(key, key.replace("_", " ")), name(words))
-        for key, value in case.data.items()
-        if key != "command" and (words := spoken(value))
-    ]
-    if case.command:
-        rows.append(("command", tag("code", case.command)))
-    used = ", ".join(f"{k} {v}" for k, v in versions.items())
-    rows += [("settings", _settings(case.model)), ("written", date), ("versions", used)]
-    pairs = [tag("div", tag("dt", what), tag("dd", value)) for what, value in rows]
-    about = tag("dl", *pairs, class_="about")
-    return section("provenance", "Data, command and versions", about)
-
-
-def _settings(model: Any) -> str:
-    """Parameters that differ from their defaults, in words."""
-    default = type(model)().get_params(deep=False)
-    changed = [
-        _setting(key, value)
-        for key, value in model.get_params(deep=False).items()
-        if repr(value) != repr(default[key])
-    ]
-    return "; ".join(changed) or "all defaults"
-
-
-def _setting(key: str, value: Any) -> str:
-    line = line_of(_REGISTRIES.get(key, {}), value) if isinstance(value, str) else ""
-    words = " ".join(spoken(value).split()) + (f" ({line})" if line else "")
-    return f"{key.replace('_', ' ')}: {words}"

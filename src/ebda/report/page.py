@@ -18,13 +18,15 @@ import numpy.typing as npt
 
 from ebda.evaluation import Evaluation
 from ebda.files import write
+from ebda.palette import COLOURS, ON_DARK
 from ebda.report.case import Case, scored
 from ebda.report.cautions import cautions
 from ebda.report.features import payload
 from ebda.report.fitted import fit, top_features
 from ebda.report.markup import Markup, embedded_json, join, tag, text
-from ebda.report.overview import caution_list, headline, provenance, summary
+from ebda.report.overview import caution_list, headline, summary
 from ebda.report.prediction import prediction, samples
+from ebda.report.provenance import provenance
 from ebda.report.words import count
 from ebda.rule.shrinkage import pointwise
 
@@ -90,7 +92,7 @@ def render(
     found = scored(case)
     features = payload(case)
     shown = len(base64.b64decode(features["column"])) // 4
-    script, style = _asset(*_SCRIPTS), _asset(*_STYLES)
+    script, style = _asset(*_SCRIPTS), palette() + _asset(*_STYLES)
     target = case.data.get("target")
     title = headline(case) if target is None else f"{target}: {headline(case)}"
     source = case.data.get("source")
@@ -130,6 +132,30 @@ def write_report(path: str | os.PathLike[str], model: Any, **options: Any) -> No
         covariates.
     """
     write(Path(path), render(model, **options))
+
+
+def palette() -> str:
+    """The colours of the classes as a style sheet, in light, in dark and on paper.
+
+    >>> "--c9: #5c4a12" in palette()
+    True
+    """
+    light, dark = (
+        " ".join(f"--c{k}: {colour};" for k, colour in enumerate(colours))
+        for colours in (COLOURS, ON_DARK)
+    )
+    wishes = ':root:not([data-theme="light"])'
+    rules = [
+        f":root {{ {light} }}",
+        f':root[data-theme="dark"] {{ {dark} }}',
+        f"@media (prefers-color-scheme: dark) {{ {wishes} {{ {dark} }} }}",
+        f"@media print {{ :root, :root[data-theme], {wishes} {{ {light} }} }}",
+    ]
+    for k in range(len(COLOURS)):
+        rules.append(f".dot.c{k} {{ fill: var(--c{k}); }}")
+        rules.append(f".dots.c{k} {{ stroke: var(--c{k}); }}")
+        rules.append(f".side.c{k}::before {{ color: var(--c{k}); }}")
+    return "\n".join(rules) + "\n"
 
 
 def _asset(*names: str) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ebda.evaluation.held_out import Evaluation, calibration_bins, predicted_event
+from ebda.evaluation.held_out import calibration_bins, predicted_event
 from ebda.report.case import DOUBT, Case, Scored
+from ebda.report.confusion import confusion
 from ebda.report.drawings import calibration, error_interval
 from ebda.report.lanes import MOST, Axis, lanes
 from ebda.report.markup import (
@@ -20,20 +21,27 @@ from ebda.report.markup import (
     tag,
     widths,
 )
-from ebda.report.words import DASH, count, percent
+from ebda.report.two_classes import both_ways
+from ebda.report.words import count, percent
+from ebda.typing import IntArray
 
-# Number of doubtful samples that are listed.
-_LISTED = 40
+# Doubtful samples that are listed, and how many of them at once.
+_LISTED, _AT_ONCE = 200, 10
 
 
 def prediction(case: Case, scored: Scored | None) -> Markup:
-    """Error, confusion and calibration."""
-    columns = [tag("div", *_error(case))]
+    """Error, confusion and calibration; of two classes also the ROC curve."""
+    e, columns = case.evaluation, [tag("div", *_error(case))]
     if scored is not None and scored.codes is not None and scored.held_out:
         columns.append(_calibration(case, scored))
-    return section(
-        "prediction", "How well it predicts", tag("div", *columns, class_="columns")
-    )
+    parts: list[Markup | None] = [tag("div", *columns, class_="columns")]
+    if e is not None:
+        counts = confusion(e, case.classes)
+        if len(case.classes) == 2 and (both := both_ways(e, case.classes)):
+            measures, curve = both
+            counts = tag("div", tag("div", counts, measures), curve, class_="columns")
+        parts.append(counts)
+    return section("prediction", "How well it predicts", *parts)
 
 
 def _error(case: Case) -> list[Markup]:
@@ -68,7 +76,7 @@ def _error(case: Case) -> list[Markup]:
         "Error with its 95 % interval (Wilson), which takes the samples as independent "
         "and leaves out the variation between training sets."
     )
-    return [tag("p", words), figure(drawn, caption), _confusion(case, e)]
+    return [tag("p", words), figure(drawn, caption)]
 
 
 def _calibration(case: Case, scored: Scored) -> Markup:
@@ -87,22 +95,6 @@ def _calibration(case: Case, scored: Scored) -> Markup:
     if case.evaluation is None:
         words.append(f"The samples were {scored.origin}.")
     return figure(calibration(bins, event), " ".join(words))
-
-
-def _confusion(case: Case, e: Evaluation) -> Markup:
-    labels = [name(label) for label in case.classes]
-    columns: list[Column] = [("true class", labels)]
-    for j, predicted in enumerate(e.confusion.T):
-        cells = [
-            tag("span", count(c), class_="hit" if j == k else "miss" if c else "none")
-            for k, c in enumerate(predicted)
-        ]
-        columns.append((labels[j], cells))
-    shares = zip(e.confusion.diagonal(), e.confusion.sum(axis=1), strict=True)
-    correct = [percent(right / n) if n else DASH for right, n in shares]
-    columns.append(("correct", correct))
-    caption = "Held-out samples by true class (rows) and predicted class (columns)"
-    return table(columns, caption, "confusion")
 
 
 def samples(case: Case, scored: Scored | None) -> Markup:
@@ -135,7 +127,27 @@ def _doubtful(case: Case, scored: Scored) -> Markup:
         )
         words += "." if scored.codes is None else ", and it is the true class."
         return tag("p", words)
-    chosen, labels = doubtful[:_LISTED], [name(label) for label in case.classes]
+    caption = "Doubtful samples: wrong, or predicted with a probability below "
+    caption += percent(DOUBT)
+    n = len(doubtful)
+    if n > _AT_ONCE:
+        caption += f" (the first {_AT_ONCE} of {count(n)})"
+    parts = [_doubts(case, scored, doubtful[:_AT_ONCE], caption)]
+    if n > _AT_ONCE:
+        rest = doubtful[_AT_ONCE:_LISTED]
+        what = f"Doubtful samples {_AT_ONCE + 1} to {_AT_ONCE + len(rest)}"
+        title = f"Show the other {count(len(rest))}"
+        if n > _LISTED:
+            what += f" of {count(n)}"
+            title = f"Show the next {count(len(rest))} of {count(n)}"
+        hidden = _doubts(case, scored, rest, what)
+        parts.append(tag("details", tag("summary", title), hidden, class_="reading"))
+    return tag("div", *parts, class_="whole")
+
+
+def _doubts(case: Case, scored: Scored, chosen: IntArray, caption: str) -> Markup:
+    """A table of some samples."""
+    labels = [name(label) for label in case.classes]
     who = scored.names and [name(scored.names[i]) for i in chosen]
     predicted = scored.predicted[chosen]
     best = scored.probabilities[chosen, predicted]
@@ -150,8 +162,4 @@ def _doubtful(case: Case, scored: Scored) -> Markup:
         columns.insert(1, ("true class", [labels[k] for k in true]))
         own = [percent(p) for p in scored.own[chosen]]
         columns += [("probability of the true class", own), ("verdict", verdict)]
-    caption = "Doubtful samples: wrong, or predicted with a probability below "
-    caption += percent(DOUBT)
-    if len(doubtful) > _LISTED:
-        caption += f" (the first {_LISTED} of {count(len(doubtful))})"
     return table(columns, caption, "doubtful")

@@ -15,7 +15,7 @@ from ebda.data.device.moments import moments_of
 from ebda.data.samples import ChosenRows, rows_that_count
 from ebda.kernels.device import fill_missing, folded_bits
 from ebda.kernels.hashing import Hashes, column_keys, hash_rows
-from ebda.kernels.residuals import NeighbourSums
+from ebda.kernels.residuals import LAGS, NeighbourSums
 from ebda.moments.classwise import ClassMoments
 from ebda.typing import FloatArray, IntArray
 
@@ -197,10 +197,14 @@ class DeviceSamples(ChosenRows):
             parts = [
                 xp.sum(R[:, a:b], axis=1, keepdims=True) for a, b in pairwise(bounds)
             ]
-            near = float(xp.sum(R[:, 1:] * R[:, :-1]))
-            ends = xp.concat([R[:, :1], R[:, -1:]], axis=1)
+            # No slice may reach beyond the end: the standard leaves it open.
+            k = len(used)
+            steps = [min(lag, k) for lag in LAGS]
+            near = [float(xp.sum(R[:, lag:] * R[:, : k - lag])) for lag in steps]
+            first = matrix.host(R[:, : steps[-1]])
+            last = matrix.host(R[:, k - steps[-1] :])
             thirds = matrix.host(xp.concat(parts, axis=1))
-            return NeighbourSums(near, matrix.host(ends), thirds)
+            return NeighbourSums(np.array(near), first, last, thirds)
 
         parts = (part for _, part in self._residuals(means, scale, sums, weighted=True))
         return reduce(NeighbourSums.join, parts, NeighbourSums.empty(len(self)))

@@ -13,6 +13,9 @@ const state = { contrast: 0, hovered: -1, selected: -1, found: null, across: "di
 let current = contrastOf(0);
 let table = null;
 
+/* Colours of the sides: a class has its own; all others together have none. */
+const sideColours = () => (DATA.classes.length === 2 ? { up: "c1", down: "c0" } : { up: `c${state.contrast % DATA.colours}`, down: "others" });
+
 const sideNames = () => (DATA.classes.length === 2 ? [DATA.classes[1], DATA.classes[0]] : [DATA.classes[state.contrast], "the others"]);
 
 function groups() {
@@ -82,30 +85,31 @@ function select(i) {
 
 function drawFigures() {
   const group = groups();
-  const significant = group.reduce((n, g) => n + (g > 0), 0);
+  /* Counted among all features, of which the page may hold a part. */
+  const [higher, lower] = DATA.found[state.contrast];
+  const sides = sideColours();
   const named = Array.from(current.order.slice(0, 12)).filter((i) => group[i] > 0);
   let line = Infinity;
   group.forEach((g, i) => { if (g) line = Math.min(line, current.p[i]); });
   const [above, below] = sideNames();
   const up = current[state.up];
   volcano.show({
-    xs: current[state.across], ys: up, group, named, curves: [],
+    xs: current[state.across], ys: up, group, sides, named, curves: [],
     x: extent(current[state.across], 0.04),
     y: state.up === "zero" ? [1.03, -0.04] : [-0.02 * Math.max(...extent(up, 0)), Math.max(1.5, extent(up, 0.05)[1])],
     line: state.up === "p" && Number.isFinite(line) ? line : undefined,
     lineName: "q ≤ 0.05",
     across: AXES[state.across](), up: AXES[state.up](),
-    label: `Volcano plot of ${thousands(current.n)} features, ${thousands(significant)} of them with q at most 0.05. Arrow keys step through the features in the order of the table, Enter selects.`,
+    label: `Volcano plot of ${thousands(current.n)} features, ${thousands(higher + lower)} of them with q at most 0.05. Arrow keys step through the features in the order of the table, Enter selects.`,
   });
   const caption = document.getElementById("volcano-caption");
-  const lead = (kind, words) => make("b", { class: kind }, words);
+  const side = (kind, n, words) => make("b", { class: `side ${sides[kind]}` }, `${thousands(n)} higher in ${cut(words, 60)}`);
   caption.replaceChildren(
-    `${thousands(significant)} of ${thousands(DATA.total)} features differ with q ≤ 0.05: `,
-    lead("up", `higher in ${cut(above, 40)}`), " (orange) or ", lead("down", `higher in ${cut(below, 40)}`),
-    " (blue). Click a dot to find it in the table.",
+    `${thousands(higher + lower)} of ${thousands(DATA.total)} features differ between ${DATA.classes.length === 2 ? "the classes" : `${cut(above, 60)} and all samples`} with q ≤ 0.05: `,
+    side("up", higher, above), ", ", side("down", lower, below), ". Click a dot to find it in the table.",
   );
   shrinkage.show({
-    xs: current.z, ys: current.effect, group, named: [],
+    xs: current.z, ys: current.effect, group, sides, named: [],
     x: [CURVES.grid[0], CURVES.grid[CURVES.grid.length - 1]],
     y: extent(Object.values(CURVES).flatMap((curve) => Array.from(curve)), 0.02),
     curves: SHRINKAGES.map((name, k) => ({ kind: `k${k}`, xs: CURVES.grid, ys: CURVES[name] })).reverse(),

@@ -2,6 +2,8 @@
 
 const MARGIN = { left: 50, right: 14, top: 12, bottom: 44 };
 const NEAR = 16;
+/* Width and height of a plot on paper: half of A4 without its margins. */
+const PAPER = [320, 300];
 
 function roundTicks(low, high, most) {
   const rough = (high - low) / most;
@@ -40,6 +42,9 @@ class Plot {
     host.addEventListener("blur", () => this.events.leave());
     host.addEventListener("keydown", (e) => this.key(e));
     new ResizeObserver(() => this.draw()).observe(host);
+    /* Paper is narrower than most screens: text is drawn at the size it will have. */
+    addEventListener("beforeprint", () => this.draw(...PAPER));
+    addEventListener("afterprint", () => this.draw());
   }
 
   key(event) {
@@ -61,11 +66,11 @@ class Plot {
 
   py(v) { const { y } = this.view; return this.height - MARGIN.bottom - ((v - y[0]) / (y[1] - y[0])) * (this.height - MARGIN.top - MARGIN.bottom); }
 
-  draw() {
-    this.width = this.host.clientWidth;
-    this.height = this.host.clientHeight;
+  draw(width = this.host.clientWidth, height = this.host.clientHeight) {
+    this.width = width;
+    this.height = height;
     if (!this.view || !this.width) return;
-    const { view, width, height } = this;
+    const { view } = this;
     for (const svg of [this.base, this.over]) svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
     const parts = [];
     const bottom = height - MARGIN.bottom;
@@ -103,7 +108,8 @@ class Plot {
       taken.add(key);
       paths[["null", "down", "up"][group[i]]].push(`M${x} ${y}h.01`);
     }
-    return Object.entries(paths).map(([kind, d]) => make("path", { class: `dots ${kind}`, d: d.join("") }));
+    const colours = { null: "", ...this.view.sides };
+    return Object.entries(paths).map(([kind, d]) => make("path", { class: `dots ${kind} ${colours[kind]}`, d: d.join("") }));
   }
 
   curve({ kind, xs, ys }) {

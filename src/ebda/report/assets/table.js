@@ -115,6 +115,9 @@ class Table {
     const end = start + part.length;
     document.getElementById("place").textContent = part.length
       ? `${thousands(start + 1)}–${thousands(end)} of ${thousands(this.rows.length)}` : "no rows";
+    /* On paper there are no buttons, and the caption says which rows these are. */
+    document.getElementById("table-caption").textContent = part.length
+      ? `Features by ${this.sort.key === "rank" ? "evidence" : FIELDS.find((f) => f.key === this.sort.key).title}: rows ${document.getElementById("place").textContent}` : "No features";
     for (const id of ["first", "previous"]) document.getElementById(id).disabled = this.page === 0;
     for (const id of ["next", "last"]) document.getElementById(id).disabled = this.page >= this.pages - 1;
   }
