@@ -29,6 +29,7 @@ import numpy.typing as npt
 from scipy import linalg, sparse
 from scipy.sparse.linalg import LinearOperator, eigsh
 
+from ebda.kernels.correlations import above_diagonal, row_blocks
 from ebda.sizes import sizes
 from ebda.typing import FloatArray
 
@@ -69,10 +70,9 @@ class Threshold:
             Degrees of freedom.
         """
         n, p = A.shape
-        size = max(1, sizes.covariance_block // p)
         squares = A**2 if self.adaptive else None
-        for start in range(0, p, size):
-            stop = min(start + size, p)
+        for rows in row_blocks(p):
+            start, stop = rows.start, rows.stop
             covariance = A[:, start:stop].T @ A[:, start:] / df
             unit = np.ones((1, 1))
             if squares is not None:
@@ -103,10 +103,7 @@ class Block:
     @property
     def above(self) -> npt.NDArray[np.bool_]:
         """Places above the diagonal."""
-        above: npt.NDArray[np.bool_] = np.triu(
-            np.ones(self.covariance.shape, dtype=bool), 1
-        )
-        return above
+        return above_diagonal(self.covariance.shape)
 
 
 def rate(n_features: int, n_samples: float) -> float:
