@@ -81,6 +81,7 @@ class Pairs:
         strength = np.sum(graph.multiply(graph), axis=1)
         label = np.lexsort((np.asarray(strength).ravel(), np.diff(graph.indptr)))
         sorted_graph = sparse.csr_matrix(graph[label][:, label])
+        sorted_graph.sort_indices()  # partners are visited in the order of storage
         found = label[reverse_cuthill_mckee(sorted_graph, symmetric_mode=True)]
         position = np.empty(len(found), dtype=np.intp)
         position[found] = np.arange(len(found))

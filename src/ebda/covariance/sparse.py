@@ -123,7 +123,7 @@ def sparse(data: Summary) -> Covariance:
         )
     residuals = data.residuals
     df = degrees_of_freedom(residuals, data.n_covariates)
-    if df < _LEAST_DF:
+    if df < _LEAST_DF or data.n_varying < 2:
         return Diagonal()
     rows = residuals.expand(np.eye(len(residuals.codes)))
     rows[:, data.contrasts.constant] = 0.0
