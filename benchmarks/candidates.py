@@ -97,14 +97,21 @@ class Split:
     codes: NDArray[np.int64]
 
 
-def fit(name: str, X: Array, y: Array, new: Array, truth: Array) -> Split | None:
+def fit(
+    name: str,
+    X: Array,
+    y: Array,
+    new: Array,
+    truth: Array,
+    every: list[Name] = ALL,
+) -> Split | None:
     """Fit all candidates; None where no correlation is found, and nothing compared."""
     classes, codes = np.unique(y, return_inverse=True)
     k = len(classes)
     moments, samples = class_moments(X, codes, k), RowSamples.of(X, codes, None)
     recipe = Recipe(
         VARIANCE,
-        ALL,
+        every,
         0.5,
         lambda: make_prior("dp", for_classifier=True, random_state=0),
     )

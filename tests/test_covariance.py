@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import sparse
 
 from ebda.covariance import COVARIANCES, Covariance, Decorrelated, Diagonal, Summary
 from ebda.covariance.factor import Factors
 from ebda.covariance.neighbours import Autoregression
+from ebda.covariance.sparse import Sparse
 from ebda.data import RowSamples
 from ebda.datasets import make_factor_classes, make_two_class
 from ebda.moments.classwise import ClassMoments, class_moments
@@ -35,6 +37,15 @@ def neighbour_covariance(rho: float = 0.9) -> Autoregression:
     return Autoregression(rho, constant)
 
 
+def sparse_covariance() -> Sparse:
+    """Every third feature has no partners."""
+    rng = np.random.default_rng(2)
+    connected = np.flatnonzero(np.arange(P) % 3)
+    L = np.tril(rng.uniform(-0.8, 0.8, (len(connected),) * 2), -1)
+    L[rng.random(L.shape) < 0.8] = 0.0
+    return Sparse(connected, sparse.csr_array(L + 1.2 * np.eye(len(L))), 40)
+
+
 def correlation_of(covariance: Covariance) -> np.ndarray:
     """The explicit matrix; constants, which have no noise, as if independent."""
     match covariance:
@@ -48,6 +59,10 @@ def correlation_of(covariance: Covariance) -> np.ndarray:
             return R
         case Diagonal():
             return np.eye(P)
+        case Sparse(connected=connected, root=root):
+            inverse = np.eye(P)
+            inverse[np.ix_(connected, connected)] = (root.T @ root).toarray()
+            return np.linalg.inv(inverse)
     raise TypeError
 
 
@@ -57,6 +72,7 @@ MODELS: dict[str, Any] = {
     "four factors": lambda: factor_covariance(k=4, seed=3),
     "neighbours": neighbour_covariance,
     "against each other": lambda: neighbour_covariance(-0.6),
+    "sparse": sparse_covariance,
 }
 model = pytest.mark.parametrize("name", MODELS)
 
@@ -245,6 +261,7 @@ def test_components_say_what_they_are() -> None:
         "four factors": (False, 4),
         "neighbours": (False, 0),
         "against each other": (False, 0),
+        "sparse": (False, 0),
     }
 
 
@@ -339,9 +356,10 @@ def test_the_facts_of_the_entries() -> None:
     def named(fact: str) -> list[str]:
         return [name for name, entry in COVARIANCES.items() if getattr(entry, fact)]
 
-    assert {"diagonal", "shrunken", "factor", "neighbours"} <= set(COVARIANCES)
+    assert {"diagonal", "shrunken", "factor", "neighbours"} <= set(named("in_auto"))
+    assert set(COVARIANCES) - set(named("in_auto")) == {"sparse"}
     assert "diagonal" not in named("needs_samples")
-    assert {"shrunken", "factor", "neighbours"} <= set(named("needs_samples"))
+    assert set(named("needs_samples")) == set(COVARIANCES) - {"diagonal"}
     assert named("needs_order") == ["neighbours"]
     # Where no samples can be held out exactly one of those compared is taken.
     assert len(named("is_usual")) == 1

@@ -64,6 +64,8 @@ class Sizes:
     covariance_pairs : int
         Pairs of features that a sparse covariance may have: it takes up 0.1 GiB, and
         three times as much while it is made.
+    paired_features : int
+        Features of which all pairs may be compared, which takes an hour.
     split_features : int
         Features that the threshold of covariances is chosen by.
     dense_features : int
@@ -141,6 +143,7 @@ class Sizes:
     gram_elements: int = 1 << 18
     covariance_block: int = 1 << 20
     covariance_pairs: int = 1 << 22
+    paired_features: int = 1 << 17
     split_features: int = 1 << 9
     dense_features: int = 1 << 10
     residual_elements: int = 1 << 23

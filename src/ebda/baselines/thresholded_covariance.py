@@ -22,6 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ebda.kernels.correlations import above_diagonal, row_blocks
 from ebda.sizes import sizes
 from ebda.typing import FloatArray
 
@@ -55,10 +56,9 @@ class Threshold:
             Degrees of freedom.
         """
         n, p = A.shape
-        size = max(1, sizes.covariance_block // p)
         squares = A**2 if self.adaptive else None
-        for start in range(0, p, size):
-            stop = min(start + size, p)
+        for rows in row_blocks(p):
+            start, stop = rows.start, rows.stop
             covariance = A[:, start:stop].T @ A[:, start:] / df
             unit = np.ones((1, 1))
             if squares is not None:
@@ -89,10 +89,7 @@ class Block:
     @property
     def above(self) -> npt.NDArray[np.bool_]:
         """Places above the diagonal."""
-        above: npt.NDArray[np.bool_] = np.triu(
-            np.ones(self.covariance.shape, dtype=bool), 1
-        )
-        return above
+        return above_diagonal(self.covariance.shape)
 
 
 def rate(n_features: int, n_samples: float) -> float:

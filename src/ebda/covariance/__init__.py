@@ -10,11 +10,12 @@ from ebda.covariance.factor import FACTOR
 from ebda.covariance.neighbours import NEIGHBOURS
 from ebda.covariance.residuals import Residuals
 from ebda.covariance.shrunken import SHRUNKEN
+from ebda.covariance.sparse import SPARSE
 from ebda.covariance.summary import Summary
 from ebda.registry import Registry
 
 COVARIANCES: Registry[CovarianceEstimator] = Registry(
-    "covariance", DIAGONAL, SHRUNKEN, FACTOR, NEIGHBOURS
+    "covariance", DIAGONAL, SHRUNKEN, FACTOR, NEIGHBOURS, SPARSE
 )
 
 __all__ = [

@@ -37,6 +37,20 @@ class Spectrum:
     squares: FloatArray
 
 
+def degrees_of_freedom(residuals: Residuals, n_covariates: int = 0) -> float:
+    """Those of the residuals: samples less classes and covariates.
+
+    Parameters
+    ----------
+    residuals : Residuals
+        Of the samples.
+    n_covariates : int
+        Columns that these were regressed on besides the classes.
+    """
+    n_classes = len(np.unique(residuals.codes))
+    return float(residuals.weight.sum()) - n_classes - n_covariates
+
+
 def spectrum_of(residuals: Residuals, n_covariates: int = 0) -> Spectrum | None:
     """Eigenvalues of the sample correlation; None without any.
 
@@ -48,7 +62,7 @@ def spectrum_of(residuals: Residuals, n_covariates: int = 0) -> Spectrum | None:
         Columns that these were regressed on besides the classes.
     """
     weight = residuals.weight
-    df = float(weight.sum()) - len(np.unique(residuals.codes)) - n_covariates
+    df = degrees_of_freedom(residuals, n_covariates)
     if df <= 0:
         return None
     gram = residuals.gram()

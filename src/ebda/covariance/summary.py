@@ -150,6 +150,11 @@ class Summary:
         ratio = within / (expected * self.contrasts.variance[varying])
         return float(ratio @ ratio) * df / (df + 2)
 
+    @property
+    def has_missing(self) -> bool:
+        """Whether features may have fewer values than there are samples."""
+        return len(self.share) > 1
+
     @cached_property
     def share(self) -> FloatArray:
         """Degrees of freedom of each feature over those that it has with all values.

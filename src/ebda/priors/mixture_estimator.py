@@ -14,7 +14,7 @@ from ebda.priors.base import (
     divide_by_median_scale,
     sorted_values,
 )
-from ebda.priors.cells import group
+from ebda.priors.cells import Cells, group
 from ebda.priors.mixture_weights import LikelihoodMatrix, maximise
 from ebda.priors.mixtures import MixturePrior
 from ebda.storage.fields import Kind, Scalar
@@ -67,8 +67,27 @@ class MixtureEstimator(BasePriorEstimator):
                 f"zero_count must be zero or more, got {self.zero_count!r}"
             )
         x, noise, unit = divide_by_median_scale(values, scales)
-        grid = self._grid(x, noise, unit)
-        cells = group(x, noise)
+        self._fit_cells(group(x, noise), self._grid(x, noise, unit), unit)
+        self.log_likelihood_ = float(self.prior_.logpdf(values, scales).sum())
+        return self
+
+    def fit_counted(self, z: FloatArray, count: FloatArray) -> MixtureEstimator:
+        """Estimate the prior from values that were counted, with noise 1.
+
+        Parameters
+        ----------
+        z : ndarray of shape (n_cells,)
+            Distinct values.
+        count : ndarray of shape (n_cells,)
+            How often each occurs, above zero.
+        """
+        cells = Cells(z, count, np.ones(len(z)))
+        self._fit_cells(cells, self._grid(z, np.ones(1), 1.0), 1.0)
+        self.log_likelihood_ = float(count @ self.prior_.logpdf(z))
+        return self
+
+    def _fit_cells(self, cells: Cells, grid: FloatArray, unit: float) -> None:
+        """Weights that maximise the likelihood of grouped values."""
         equal = np.full(len(grid), 1 / len(grid))
         every = self._prior(grid, equal)
         parts = every.components(cells.value, cells.precision**-0.5)
@@ -78,7 +97,6 @@ class MixtureEstimator(BasePriorEstimator):
         with one_blas_thread():
             fit = maximise(matrix, equal, self.tol, self.max_iter)
         self.prior_ = self._prior(grid * unit, fit.weights)
-        self.log_likelihood_ = float(self.prior_.logpdf(values, scales).sum())
         self.duality_gap_, self.n_iter_ = fit.gap, fit.n_iter
         self.converged_ = fit.gap <= self.tol
         if not self.converged_:
@@ -86,6 +104,5 @@ class MixtureEstimator(BasePriorEstimator):
                 f"the duality gap is {fit.gap:.2g} after {fit.n_iter} Newton steps and "
                 f"not tol={self.tol:g}; raise max_iter or tol",
                 ConvergenceWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
-        return self
