@@ -147,7 +147,7 @@ def test_the_error_is_that_of_the_samples_that_are_kept(
     page = tmp_path / "page.html"
     arguments = ["fit", str(folder / "x.h5ad"), "--target", "state", "--on-disk"]
     quick = ["--covariance", "diagonal", "--shrinkage", "mean", "--report", str(page)]
-    with sizes.override(kept_samples=24, kept_per_class=8):
+    with sizes.override(kept_samples=24, most_kept=24, kept_per_class=8):
         assert main([*arguments, *quick]) == 0
     words = "the error is estimated from 24 of the 48 samples, those kept for the folds"
     said = capsys.readouterr().out

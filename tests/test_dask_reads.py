@@ -128,7 +128,7 @@ def test_what_fits_is_read_once(
 
 
 @pytest.mark.slow
-@override(kept_samples=N // 2, kept_per_class=8)
+@override(kept_samples=N // 2, most_kept=N // 2, kept_per_class=8)
 @pytest.mark.usefixtures("one_thread")
 @pytest.mark.parametrize("chunks", [WIDE, TALL, BOTH])
 def test_of_many_samples_those_that_fit_are_read_again(

@@ -157,6 +157,7 @@ def any_sizes(rows: Rows, rng: Rng) -> Iterator[None]:
         sparse_elements=int(rng.integers(1, total + 1)),
         score_elements=int(rng.integers(1, total + 1)),
         kept_samples=int(rng.integers(1, n + 1)),
+        most_kept=1,
         kept_per_class=int(rng.integers(1, 4)),
         persisted_features=int(rng.choice([0, p])),
         persisted_values=0,

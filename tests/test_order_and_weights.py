@@ -1,6 +1,6 @@
 """Of more samples than are kept, neither the order nor repetition changes a fit.
 
-Factors and the comparison of rules look again at `sizes.kept_samples` samples only.
+Factors and the comparison of rules look again at ``sizes.kept(p)`` samples only.
 Which ones depends on the samples, and not on where they stand.
 """
 
@@ -97,7 +97,10 @@ def test_nor_wherever_they_are(design: str, layout: str, tmp_path: Path) -> None
 @pytest.mark.parametrize("design", DESIGNS)
 def test_a_weight_of_two_is_two_samples(design: str, n: int) -> None:
     X, y = data(design, n)
-    assert 2 * n > sizes.kept_samples
+    with override(kept_samples=1024, most_kept=1024):
+        assert 2 * n > sizes.kept(X.shape[1])
+        twice = scores(np.vstack([X, X]), np.append(y, y))
+        same(scores(X, y, np.full(n, 2.0)), twice)
     twice = scores(np.vstack([X, X]), np.append(y, y))
     same(scores(X, y, np.full(n, 2.0)), twice)
 

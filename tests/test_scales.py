@@ -394,7 +394,7 @@ def test_a_stream_that_is_kept_has_the_same_model() -> None:
 def test_of_a_longer_stream_the_scales_are_not_known() -> None:
     X, y, _ = draw()
     parts = np.array_split(np.random.default_rng(0).permutation(len(y)), 2)
-    with override(kept_samples=30, kept_per_class=10):
+    with override(kept_samples=30, most_kept=30, kept_per_class=10):
         model = EBClassifier().partial_fit(X[parts[0]], y[parts[0]], classes=[0, 1])
         assert model.partial_fit(X[parts[1]], y[parts[1]]).sample_scale_ is None
         own = EBClassifier(sample_scale="own")
@@ -408,7 +408,7 @@ def test_of_many_samples_in_one_call_all_are_weighted(scale: str) -> None:
     X, y, _ = draw(n=(150, 150), effect=0.5)
     X_new, y_new, _ = draw(9, n=(300, 300), effect=0.5)
     whole = EBClassifier(sample_scale=scale).fit(X, y)
-    with override(kept_samples=60, kept_per_class=10):
+    with override(kept_samples=60, most_kept=60, kept_per_class=10):
         model = EBClassifier(sample_scale=scale).fit(X, y)
     assert len(scale_of(model).precision) == 60
     common = EBClassifier(sample_scale="common").fit(X, y)

@@ -839,7 +839,7 @@ def test_a_stream_does_not_hold_on_to_the_batches() -> None:
 
 
 @pytest.mark.slow
-@override(kept_samples=40, kept_per_class=5)
+@override(kept_samples=40, most_kept=40, kept_per_class=5)
 def test_of_many_samples_a_stream_keeps_those_of_one_fit() -> None:
     X, y = factor_data((70, 50))
     weight = np.where(np.arange(120) % 7 == 0, 0.0, 1.0)
@@ -863,7 +863,7 @@ def test_of_many_samples_a_stream_keeps_those_of_one_fit() -> None:
         assert_same_model(whole, stream, 1e-8)
 
 
-@override(kept_samples=40)
+@override(kept_samples=40, most_kept=40)
 @pytest.mark.parametrize("variance", ["moderated", "separate"])
 def test_a_rare_class_is_kept_whole(variance: str) -> None:
     X, y = factor_data((200, 190, 13))

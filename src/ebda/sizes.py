@@ -57,6 +57,13 @@ class Sizes:
         Rules are compared on at most so many features, and so many values of the
         samples; on at least so many features. More would tell little more about which
         rule suits the data, and fitting would take longer than reading the data.
+    held_out : int
+        Samples that are held out in folds; once there are so many, further folds would
+        tell little more.
+    held_out_per_class : int
+        Samples of each class that must be among them, if there are so many.
+    scaled_samples : int
+        Samples whose scales are measured together, where the others can be looked at.
     gram_elements : int
         Values of the Gram matrices whose eigenvalues are computed at a time: 2 MiB.
     covariance_block : int
@@ -72,7 +79,7 @@ class Sizes:
         Features up to which a sparse covariance is inverted as a dense matrix; up to
         four times as many where it is mostly nonzero.
     residual_elements : int
-        Values of residuals that are kept in memory: 64 MiB. Folds need all of those of
+        Values of residuals that are kept in memory: 80 MB. Folds need all of those of
         the features that rules are compared on.
     stacked_values : int
         Values of the contrasts of folds that are worked on at a time: 8 MiB.
@@ -89,6 +96,9 @@ class Sizes:
         Samples that are kept for factors and folds: those whose values have the lowest
         hash (:mod:`ebda.data.samples`). This many show the common factors as well as
         ten times as many would, and the Gram matrix stays small.
+    most_kept, kept_values : int
+        Up to so many samples are kept of few features, with so many values in all: a
+        covariance of many samples is worth more than a few factors.
     kept_per_class : int
         Samples that are kept of each class at least, if there are so many.
     persisted_features, persisted_values : int
@@ -140,13 +150,16 @@ class Sizes:
     most_compared: int = 1 << 15
     least_compared: int = 1 << 12
     compared_values: int = 1 << 22
+    held_out: int = 600
+    held_out_per_class: int = 1 << 6
+    scaled_samples: int = 1 << 9
     gram_elements: int = 1 << 18
     covariance_block: int = 1 << 20
     covariance_pairs: int = 1 << 22
     paired_features: int = 1 << 17
     split_features: int = 1 << 9
     dense_features: int = 1 << 10
-    residual_elements: int = 1 << 23
+    residual_elements: int = 10_000_000
     stacked_values: int = 1 << 20
     chain_values: int = 1 << 14
     rough_values: int = 1 << 12
@@ -155,6 +168,8 @@ class Sizes:
     loose_values: int = 100_000
     # data
     kept_samples: int = 1024
+    most_kept: int = 1 << 12
+    kept_values: int = 10_000_000
     kept_per_class: int = 64
     persisted_features: int = 1 << 12
     persisted_values: int = 1 << 22
@@ -170,6 +185,15 @@ class Sizes:
     unpacked_bytes: int = 1 << 30
     unpacked_ratio: int = 20
     on_disk_percent: int = 50
+
+    def kept(self, n_features: int) -> int:
+        """Samples that are kept of data with so many features.
+
+        >>> sizes.kept(100_000), sizes.kept(4000), sizes.kept(50)
+        (1024, 2500, 4096)
+        """
+        fit = self.kept_values // max(n_features, 1)
+        return max(self.kept_samples, min(self.most_kept, fit))
 
 
 sizes = Sizes()

@@ -3,7 +3,8 @@
 With n samples and p features, n far below p, everything that the residuals tell about
 the correlation lies in the span of their n rows. So the estimates are made in n
 dimensions, from the n x n Gram matrix; vectors over the features are only projected on
-the rows and made of them.
+the rows and made of them. Where there are more samples than features, p rows stand for
+them (:mod:`ebda.covariance.cross_products`).
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from scipy.linalg import eigh
 
 from ebda.data import Samples
-from ebda.kernels.threads import no_fork
+from ebda.kernels.threads import no_fork, one_blas_thread
 from ebda.typing import FloatArray, IntArray
 
 
@@ -23,22 +25,25 @@ class Residuals(Protocol):
 
     Those of a sample with a scale of its own are over this scale. They are centred by
     class: whatever is projected on them is free of differences between the class means
-    of exactly these samples.
+    of exactly these samples. Other rows with the same ``R'R`` may stand for them.
     """
 
     @property
     def codes(self) -> IntArray:
-        """Class of each row."""
+        """Class of each sample."""
 
     @property
     def weight(self) -> FloatArray:
-        """Frequency weight of each row, above zero."""
+        """Frequency weight of each sample, above zero."""
 
-    def gram(self) -> FloatArray:
-        """``R R'``."""
+    def eigen(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Eigenvalues of ``R R'``, increasing, its eigenvectors, and squared lengths.
+
+        Lengths are those of the residuals of each sample, unweighted.
+        """
 
     def project(self, rows: FloatArray) -> FloatArray:
-        """``rows R'``, of shape (n_rows, n_samples)."""
+        """``rows R'``: each row's inner products with the rows of R."""
 
     def expand(self, combine: FloatArray) -> FloatArray:
         """``combine R`` of shape (n_rows, n_features)."""
@@ -78,10 +83,9 @@ class RowResiduals:
             rows, self.codes, np.sqrt(self.all_samples.information[self.used])
         )
 
-    def gram(self) -> FloatArray:
-        return self._centred(
-            self._centred(self.all_gram[np.ix_(self.used, self.used)]).T
-        )
+    def eigen(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        gram = self._centred(self.all_gram[np.ix_(self.used, self.used)])
+        return eigen_of(self._centred(gram.T), self.weight)
 
     @no_fork()
     def project(self, rows: FloatArray) -> FloatArray:
@@ -127,10 +131,10 @@ class SampleResiduals:
         root: FloatArray = np.sqrt(self.samples.information)
         return root
 
-    def gram(self) -> FloatArray:
+    def eigen(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         root = self._root
-        gram = self.samples.gram(self.means, self.scale)
-        return centred(centred(gram, self.codes, root).T, self.codes, root)
+        gram = centred(self.samples.gram(self.means, self.scale), self.codes, root)
+        return eigen_of(centred(gram.T, self.codes, root), self.weight)
 
     def project(self, rows: FloatArray) -> FloatArray:
         root = self._root
@@ -141,6 +145,21 @@ class SampleResiduals:
         root = self._root
         own = centred(combine, self.codes, root) * root
         return self.samples.loadings(self.means, self.scale, own.T).T
+
+
+def eigen_of(
+    gram: FloatArray, weight: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Eigenvalues and eigenvectors of a Gram matrix, and lengths without the weights.
+
+    The matrix is overwritten.
+    """
+    squares = np.diag(gram) / weight
+    # On one thread: on several, its many small steps wait for each other, and took
+    # twenty times as long beside other work.
+    with one_blas_thread():
+        value, vectors = eigh(gram, overwrite_a=True, check_finite=False, driver="evd")
+    return value, vectors, squares
 
 
 def centred(rows: FloatArray, codes: IntArray, root: FloatArray) -> FloatArray:

@@ -1,14 +1,12 @@
-"""Eigenvalues of the sample correlation, from the Gram matrix of the residuals."""
+"""Eigenvalues of the sample correlation, from the residuals of the samples."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import eigh
 
 from ebda.covariance.residuals import Residuals
-from ebda.kernels.threads import one_blas_thread
 from ebda.typing import FloatArray
 
 # Eigenvalues this small, relative to the largest, are rounding.
@@ -23,8 +21,9 @@ class Spectrum:
     ----------
     eigenvalue : ndarray of shape (rank,)
         Those above zero, decreasing.
-    vectors : ndarray of shape (n_samples, rank)
-        Eigenvectors of ``R R'``: the eigenvectors of C are ``R' v / sqrt(df value)``.
+    vectors : ndarray of shape (n_rows, rank)
+        Eigenvectors of ``R R'``, R the rows that the residuals have or that stand for
+        them: the eigenvectors of C are ``R' v / sqrt(df value)``.
     df : float
         Degrees of freedom of the residuals.
     squares : ndarray of shape (n_samples,)
@@ -61,16 +60,10 @@ def spectrum_of(residuals: Residuals, n_covariates: int = 0) -> Spectrum | None:
     n_covariates : int
         Columns that these were regressed on besides the classes.
     """
-    weight = residuals.weight
     df = degrees_of_freedom(residuals, n_covariates)
     if df <= 0:
         return None
-    gram = residuals.gram()
-    squares = np.diag(gram) / weight
-    # On one thread: on several, its many small steps wait for each other, and took
-    # twenty times as long beside other work.
-    with one_blas_thread():
-        value, vectors = eigh(gram, overwrite_a=True, check_finite=False, driver="evd")
+    value, vectors, squares = residuals.eigen()
     kept = np.flatnonzero(value > _NEGLIGIBLE * max(value[-1], 0.0))[::-1]
     if not kept.size:
         return None

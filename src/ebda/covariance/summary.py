@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ebda.cached import cached_property
+from ebda.covariance.cross_products import CrossResiduals
 from ebda.covariance.residuals import Residuals, RowResiduals, SampleResiduals
 from ebda.covariance.spectrum import Spectrum, spectrum_of
 from ebda.data import Samples
@@ -30,7 +31,7 @@ from ebda.kernels.threads import no_fork
 from ebda.moments import ClassMoments, Contrasts, choose_features
 from ebda.moments.variance import degrees_of_freedom
 from ebda.sizes import sizes
-from ebda.typing import FloatArray
+from ebda.typing import FloatArray, IntArray
 
 # Correlations are never magnified by more than the inverse of this.
 _LEAST_OVERLAP = 0.1
@@ -228,15 +229,27 @@ class Summary:
         return gram
 
     @cached_property
+    @no_fork()
+    def cross(self) -> FloatArray:
+        """``rows' rows``, where there are more samples than features."""
+        cross: FloatArray = self.rows.T @ self.rows
+        return cross
+
+    @cached_property
     def residuals(self) -> Residuals:
         """Residuals of the samples: in memory if they are few."""
         samples = self.samples
         assert samples is not None
-        p = self.moments.means.shape[1]
-        if len(samples) * p <= sizes.residual_elements:
-            every = np.arange(len(samples))
-            return RowResiduals(self.rows, self.gram, samples, every)
+        if len(samples) * self.p <= sizes.residual_elements:
+            return self.residuals_of(np.arange(len(samples)))
         return SampleResiduals(samples, self.moments.means, self.scale)
+
+    def residuals_of(self, used: IntArray) -> Residuals:
+        """Residuals of some of the samples, about their own class means."""
+        assert self.samples is not None
+        if len(self.samples) > self.p:
+            return CrossResiduals.of(self.rows, self.cross, self.samples, used)
+        return RowResiduals(self.rows, self.gram, self.samples, used)
 
     @cached_property
     def spectrum(self) -> Spectrum | None:

@@ -2,7 +2,7 @@
 
 The moments are summed in one pass over all samples, which is all that the independence
 rule needs. The correlation within the classes and cross-validation need samples a
-second time, but not all of them: `sizes.kept_samples` rows are kept. A hash of its
+second time, but not all of them: ``sizes.kept(p)`` rows are kept. A hash of its
 values decides whether a row is among them, and not its place: the same samples in
 another order, in batches, or with weights in place of repetitions keep the same rows.
 """
@@ -54,14 +54,14 @@ def rows_that_count(
 
 
 def choose(
-    hashes: Hashes, codes: IntArray, weight: FloatArray
+    hashes: Hashes, codes: IntArray, weight: FloatArray, n_kept: int
 ) -> tuple[IntArray, FloatArray]:
     """Samples to keep, in their order, and their weights: those of lowest hash.
 
     Equal samples become one, with the sum of their weights: to a sample of weight 2
-    happens what happens to two equal samples. There are `sizes.kept_samples` of all
-    classes together, and `sizes.kept_per_class` of each, so that a rare class is not
-    lost. A stream keeps what one call on all of it would keep.
+    happens what happens to two equal samples. There are `n_kept` of all classes
+    together, and `sizes.kept_per_class` of each, so that a rare class is not lost. A
+    stream keeps what one call on all of it would keep.
 
     Parameters
     ----------
@@ -71,10 +71,12 @@ def choose(
         Their classes.
     weight : ndarray of shape (n_samples,)
         Their frequency weights.
+    n_kept : int
+        How many to keep.
 
     >>> from ebda.sizes import override
-    >>> with override(kept_samples=2, kept_per_class=1):
-    ...     choose(np.array([3, 1, 2, 1], np.uint64), np.zeros(4, int), np.ones(4))
+    >>> with override(kept_per_class=1):
+    ...     choose(np.array([3, 1, 2, 1], np.uint64), np.zeros(4, int), np.ones(4), 2)
     (array([1, 2]), array([2., 1.]))
     """
     order = np.lexsort((codes, hashes))
@@ -82,7 +84,7 @@ def choose(
     starts = np.flatnonzero(np.append(True, (key[:, 1:] != key[:, :-1]).any(axis=0)))
     first, (hashes, own) = order[starts], key[:, starts]
     total = np.add.reduceat(weight[order], starts)
-    kept = hashes <= hashes[: sizes.kept_samples][-1]
+    kept = hashes <= hashes[:n_kept][-1]
     for k in np.unique(own):
         kept[np.flatnonzero(own == k)[: sizes.kept_per_class]] = True
     chosen = np.flatnonzero(kept)[np.argsort(first[kept])]
@@ -149,14 +151,19 @@ class ChosenRows(ABC):
         return replace(self, has_missing=moments.observed is not None)
 
     @property
+    @abstractmethod
+    def n_features(self) -> int: ...
+
+    @property
     def are_too_many(self) -> bool:
         """Whether there are more than are kept."""
-        return len(self) > sizes.kept_samples
+        return len(self) > sizes.kept(self.n_features)
 
     def thinned(self, hashes: Hashes) -> Self:
         """Those that :func:`choose` chooses by these hashes of their values."""
         # The sums of the kernel are mixed once more, so that any of them may be lowest.
-        chosen, weight = choose(hash_integers(hashes), self.codes, self.weight)
+        n_kept = sizes.kept(self.n_features)
+        chosen, weight = choose(hash_integers(hashes), self.codes, self.weight, n_kept)
         return replace(self.take(chosen), weight=weight)
 
     @abstractmethod
@@ -184,11 +191,15 @@ class RowSamples(ChosenRows):
         """All rows of X but those of weight zero (:func:`rows_that_count`)."""
         return cls(*rows_that_count(codes, weight, first), X)
 
+    @property
+    def n_features(self) -> int:
+        return int(self.X.shape[1])
+
     def kept(self) -> Self:
         """Those of these samples that are kept."""
         if not self.are_too_many:
             return self
-        return self.thinned(self.hashes(column_keys(self.X.shape[1])))
+        return self.thinned(self.hashes(column_keys(self.n_features)))
 
     def moved_to(self, X: Any) -> Self:
         """The same samples in an array that has these rows only."""

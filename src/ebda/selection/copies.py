@@ -8,6 +8,8 @@ then predicts the other, and a held-out error is too small.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from ebda.typing import FloatArray, IntArray
@@ -18,16 +20,42 @@ from ebda.typing import FloatArray, IntArray
 _FAR = 12.0
 # Pairs of a lower correlation are no copies, however little the others scatter.
 _ALIKE = 0.5
+# Samples whose pairs are looked at together.
+_BLOCK = 1024
 # Fewer samples have too few pairs to tell what is usual.
 _LEAST = 10
 
 
-def near_copies(gram: FloatArray, groups: IntArray | None = None) -> IntArray:
+@dataclass(frozen=True, eq=False)
+class GramRows:
+    """Rows of the Gram matrix of many samples, made when they are looked at.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_samples, n_features)
+        Residuals.
+    """
+
+    rows: FloatArray
+
+    def diagonal(self) -> FloatArray:
+        """Squared lengths."""
+        squares: FloatArray = np.einsum("ij,ij->i", self.rows, self.rows)
+        return squares
+
+    def __getitem__(self, part: IntArray) -> FloatArray:
+        product: FloatArray = self.rows[part] @ self.rows.T
+        return product
+
+
+def near_copies(
+    gram: FloatArray | GramRows, groups: IntArray | None = None
+) -> IntArray:
     """Pairs of samples whose residuals are far more alike than those of others.
 
     Parameters
     ----------
-    gram : ndarray of shape (n_samples, n_samples)
+    gram : ndarray of shape (n_samples, n_samples), or GramRows
         Of the residuals within the classes.
     groups : ndarray of int of shape (n_samples,), optional
         Group of each sample; pairs of one group are expected to be alike.
@@ -42,18 +70,29 @@ def near_copies(gram: FloatArray, groups: IntArray | None = None) -> IntArray:
     >>> near_copies(X @ X.T)
     array([[3, 7]])
     """
-    root = np.sqrt(np.diag(gram))
+    root = np.sqrt(gram.diagonal())
     some = np.flatnonzero(root > 0)
     if len(some) < _LEAST:
         return np.empty((0, 2), dtype=np.intp)
-    first, second = (some[side] for side in np.triu_indices(len(some), 1))
-    cosine = gram[first, second] / (root[first] * root[second])
-    value = np.arctanh(np.clip(cosine, -1 + 1e-12, 1 - 1e-12))
+    # What is usual is seen in the pairs of some.
+    part = some[:_BLOCK]
+    cosine = gram[part][:, part] / np.outer(root[part], root[part])
+    value = np.arctanh(
+        np.clip(cosine[np.triu_indices(len(part), 1)], -1 + 1e-12, 1 - 1e-12)
+    )
     middle = np.median(value)
     spread = 1.4826 * np.median(np.abs(value - middle))
-    alike = (cosine > _ALIKE) & (value > middle + _FAR * spread)
+    least = max(_ALIKE, float(np.tanh(middle + _FAR * spread)))
+    pairs, alike = [], []
+    for start in range(0, len(some), _BLOCK):
+        part = some[start : start + _BLOCK]
+        cosine = gram[part][:, some] / np.outer(root[part], root[some])
+        first, second = np.nonzero(cosine > least)
+        alike.append(cosine[first, second])
+        pairs.append(np.column_stack([part[first], some[second]]))
+    found, cosines = np.concatenate(pairs), np.concatenate(alike)
+    kept = found[:, 0] < found[:, 1]
     if groups is not None:
-        alike &= groups[first] != groups[second]
-    found = np.flatnonzero(alike)
-    found = found[np.argsort(-cosine[found], kind="stable")]
-    return np.column_stack([first[found], second[found]])
+        kept &= groups[found[:, 0]] != groups[found[:, 1]]
+    order = np.argsort(-cosines[kept], kind="stable")
+    return np.asarray(found[kept][order], dtype=np.intp)

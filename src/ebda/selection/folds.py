@@ -105,6 +105,33 @@ def assign_folds(
     return fold
 
 
+def enough_folds(fold: IntArray, codes: IntArray, weight: FloatArray) -> IntArray:
+    """The first folds that hold out enough samples; -1 for those of the others.
+
+    There are `sizes.held_out` in all then, and `sizes.held_out_per_class` of each
+    class, as far as there are so many. A sample of weight 2 is two samples.
+
+    >>> from ebda.sizes import override
+    >>> fold, codes = np.array([0, 1, 2, 0, 1, 2]), np.array([0, 0, 0, 1, 1, 1])
+    >>> with override(held_out=3, held_out_per_class=1):
+    ...     enough_folds(fold, codes, np.ones(6))
+    array([ 0,  1, -1,  0,  1, -1])
+    """
+    n_folds, own = int(fold.max()) + 1, fold >= 0
+    if n_folds <= 0:
+        return fold
+    held = np.zeros((int(codes.max()) + 1, n_folds))
+    np.add.at(held, (codes[own], fold[own]), weight[own])
+    so_far = held.cumsum(axis=1)
+    least = np.minimum(so_far[:, -1:], sizes.held_out_per_class)
+    is_enough = (so_far >= least).all(axis=0) & (so_far.sum(axis=0) >= sizes.held_out)
+    if not is_enough.any():
+        return fold
+    # Weights of the candidates without a sample's own fold need another one.
+    last = max(int(np.argmax(is_enough)), 1)
+    return np.where(fold <= last, fold, -1)
+
+
 def unit_keys(
     key: FloatArray, codes: IntArray, groups: IntArray
 ) -> tuple[FloatArray, IntArray]:

@@ -11,6 +11,8 @@ from ebda.covariance.sample_scale import SampleScale
 from ebda.covariance.scales import may_differ, measure
 from ebda.moments import VARIANCES, ClassMoments
 from ebda.selection.candidates import Recipe
+from ebda.selection.folds import distinct
+from ebda.sizes import sizes
 from ebda.typing import FloatArray
 
 # From how scales are measured to the weighted moments of all samples, and the precision
@@ -32,7 +34,23 @@ def seem_to_differ(recipe: Recipe, data: Summary) -> bool:
     data : Summary
         The data, or those of its features that rules are compared on.
     """
-    return may_differ(data) and measure(data, _by_class(recipe)).is_worthwhile
+    return may_differ(data) and measure(_some(data), _by_class(recipe)).is_worthwhile
+
+
+def _some(data: Summary) -> Summary:
+    """The data with few enough samples to measure scales on."""
+    samples = data.samples
+    assert samples is not None
+    if len(samples) <= sizes.scaled_samples:
+        return data
+    # Equal samples go together, and their order does not matter.
+    _, place = distinct(data.key, float(np.abs(data.key).max(initial=0.0)))
+    last = int(place.max())
+    if last < sizes.scaled_samples:
+        return data
+    chosen = np.linspace(0, last, sizes.scaled_samples).astype(np.intp)
+    some = np.flatnonzero(np.isin(place, chosen))
+    return Summary(data.moments, data.contrasts, samples.take(some))
 
 
 def all_are_kept(data: Summary) -> bool:
@@ -56,8 +74,8 @@ def with_own_scales(
         Looks at all samples, where those that are looked at again are not all; None
         where that cannot be done.
     """
-    samples, n_classes = data.samples, len(data.moments.counts)
-    assert samples is not None
+    n_classes = len(data.moments.counts)
+    assert data.samples is not None
     if data.moments.observed is not None:
         raise ValueError(
             "scales of the samples cannot be measured with missing values: impute "
@@ -65,10 +83,14 @@ def with_own_scales(
         )
     if weigh_all is None and not all_are_kept(data):
         raise ValueError(
-            f"scales of the samples need all of them, and {len(samples)} of this "
+            f"scales of the samples need all of them, and {len(data.samples)} of this "
             'stream are kept: give all to one fit, or use sample_scale="common"'
         )
-    part = recipe.part_to_compare(data)
+    # The others are looked at by what these tell of the scales.
+    measured = data if weigh_all is None else _some(data)
+    part = recipe.part_to_compare(measured)
+    samples = measured.samples
+    assert samples is not None
     for _ in range(_ROUNDS):
         scales = measure(part, _by_class(recipe))
         assert part.samples is not None
@@ -81,10 +103,10 @@ def with_own_scales(
         moments = samples.moments(n_classes)
     weighted = Summary(moments, recipe.contrasts(moments), samples)
     known = SampleScale.of(scales, weighted)
-    if weigh_all is None or all_are_kept(data):
+    if weigh_all is None or all_are_kept(measured):
         return weighted, known
     moments, precision = weigh_all(known)
-    samples = samples.with_precision(precision)
+    samples = data.samples.with_precision(precision)
     return Summary(moments, recipe.contrasts(moments), samples), known
 
 

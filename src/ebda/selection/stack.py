@@ -22,7 +22,6 @@ import numpy as np
 from ebda.cached import cached_property
 from ebda.covariance import Summary
 from ebda.covariance.factor import factors_of
-from ebda.covariance.residuals import RowResiduals
 from ebda.data import Samples
 from ebda.kernels.threads import no_fork
 from ebda.moments import Contrasts
@@ -158,7 +157,7 @@ class FoldStack:
         for used, *parts in zip(self.train, *split, strict=True):
             own = dict(zip(names, parts, strict=True))
             contrasts = replace(whole, noise=None, **own)
-            residuals = RowResiduals(data.rows, data.gram, samples, used)
+            residuals = data.residuals_of(used)
             folds.append(FoldSummary(samples, used, contrasts, residuals, data))
         return folds
 

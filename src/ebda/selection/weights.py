@@ -36,12 +36,13 @@ from ebda.rule.effects import Effects
 from ebda.rule.shrinkage import SHRINKAGES
 from ebda.selection.calibration import calibrate, log_evidence
 from ebda.selection.candidates import Name, Recipe
-from ebda.selection.copies import near_copies
+from ebda.selection.copies import GramRows, near_copies
 from ebda.selection.folds import (
     N_FOLDS,
     HeldOut,
     assign_folds,
     distinct,
+    enough_folds,
     held_out_scores,
     unit_keys,
 )
@@ -143,6 +144,7 @@ def select(
     if folds is None:
         return without_folds(names, recipe.usual, TOO_FEW)
     held_out = held_out_scores(recipe, data, effects, folds, run)
+    n_folds = int(held_out.fold.max()) + 1
     d, sd, influence = separation(held_out)
     error: npt.NDArray[np.float64] = np.sqrt((influence**2).sum(axis=1))
     log_prior = _log_shares(held_out, len(data.moments.counts))
@@ -164,8 +166,8 @@ def select(
         weight,
         d,
         error,
-        N_FOLDS,
-        COMPARED if len(names) > 1 else CALIBRATED,
+        n_folds,
+        _in_folds(COMPARED if len(names) > 1 else CALIBRATED, n_folds),
         slope,
         replace(calibration, prior=class_prior),
         slope * combined - at[:, None] * midpoint,
@@ -189,6 +191,13 @@ TOO_FEW = (
 )
 
 
+def _in_folds(reason: str, n_folds: int) -> str:
+    """The reason, with fewer folds where these hold out enough samples."""
+    if n_folds == N_FOLDS:
+        return reason
+    return reason.replace(f"{N_FOLDS} folds", f"{n_folds} of {N_FOLDS} folds")
+
+
 def without_folds(
     names: list[Name], chosen: Name, reason: str
 ) -> tuple[Selection, FloatArray, FloatArray]:
@@ -210,6 +219,7 @@ def folds_of(
     samples, key = data.samples, data.key
     assert samples is not None
     folds = assign_folds(key, samples.codes, least, seed, groups=groups)
+    folds = enough_folds(folds, samples.codes, samples.weight)
     held = folds >= 0
     largest = np.abs(key).max()
     if groups is not None:
@@ -233,7 +243,9 @@ def _log_shares(held_out: HeldOut, n_classes: int) -> FloatArray:
 def _copies(data: Summary, groups: IntArray | None) -> IntArray | None:
     """Rows of X that may be copies; None without any."""
     assert data.samples is not None
-    copies: IntArray = data.samples.number[near_copies(data.gram, groups)]
+    many = len(data.samples) > data.p
+    pairs = near_copies(GramRows(data.rows) if many else data.gram, groups)
+    copies: IntArray = data.samples.number[pairs]
     return copies if len(copies) else None
 
 

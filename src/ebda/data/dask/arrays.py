@@ -79,7 +79,7 @@ class DaskData(Matrix):
         """Moments of each chunk on its worker, merged along the rows in a tree.
 
         Samples that fit in memory are copied while the chunks are read for that; which
-        of more than `sizes.kept_samples` are kept is known after it.
+        of more than ``sizes.kept(p)`` are kept is known after it.
         """
         if keep and labels.first:
             raise NotKeptError

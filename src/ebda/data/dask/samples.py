@@ -57,16 +57,20 @@ class ClusterSamples(ChosenRows):
 
     def hash_tasks(self) -> list[Delayed]:
         """Tasks for the hashes of the samples in each row of blocks."""
-        keys = column_keys(self.grid.col_edges[-1])
+        keys = column_keys(self.n_features)
         return [tree(_add, row) for row in self._call("hashes", (keys,))]
 
     @property
     def place(self) -> str:
         return "a cluster"
 
+    @property
+    def n_features(self) -> int:
+        return int(self.grid.col_edges[-1])
+
     def fits_in_memory(self) -> bool:
         """Whether the workers have memory for all features."""
-        p = self.grid.col_edges[-1]
+        p = self.n_features
         size = p * len(self)
         if p <= sizes.persisted_features or size <= sizes.persisted_values:
             return True

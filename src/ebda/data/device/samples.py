@@ -75,6 +75,10 @@ class DeviceSamples(ChosenRows):
     def place(self) -> str:
         return self.matrix.place
 
+    @property
+    def n_features(self) -> int:
+        return int(self.matrix.shape[1])
+
     def kept(self) -> Self:
         """Those of these samples that are kept."""
         return self.thinned(self.hashes()) if self.are_too_many else self

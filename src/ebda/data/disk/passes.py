@@ -142,7 +142,9 @@ class BlockedData:
     ) -> tuple[ClassMoments, Samples | None]:
         samples, kept = None, None
         if keep:
-            samples = RowSamples.of(None, labels.codes, labels.weight, labels.first)
+            # Of the shape alone: where the values are is known after the pass.
+            shape = np.broadcast_to(0.0, self.shape)
+            samples = RowSamples.of(shape, labels.codes, labels.weight, labels.first)
         # Which rows to keep is known after the pass, unless that is all of them.
         many = samples is not None and samples.are_too_many
         keys = column_keys(self.shape[1] if many else 0)
