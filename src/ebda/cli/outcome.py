@@ -200,8 +200,9 @@ def words(
             "The error is not known: there was no cross-validation and no --test."
         )
     if gone := without_values(model):
+        also = ", or confounded with covariates," if model.covariates_ else ""
         parts.append(
-            f"{counted(len(gone), 'feature')} without a value in some class "
+            f"{counted(len(gone), 'feature')} without a value in some class{also} "
             f"{'has' if len(gone) == 1 else 'have'} no weight: {quoted(gone, 5)}."
         )
     factors = counted(model.n_factors_, "common factor")

@@ -259,7 +259,8 @@ class EBClassifier(PosteriorClassifier):
 optional
             Numbers or categories, such as age, sex and plate. The features are
             regressed on them within the classes, and the classes are compared at their
-            mean (`covariates_`). X needs all values then.
+            mean (`covariates_`); where values are missing, each feature by the samples
+            that have it.
         """
         with self._fitting():
             y, groups, covariates = resolved(X, y, groups, covariates)
