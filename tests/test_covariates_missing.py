@@ -11,6 +11,8 @@ from scipy.stats import kstest, norm
 
 import ebda
 from ebda import EBClassifier
+from ebda.data import InMemory, as_data
+from ebda.data.device import on_device
 from ebda.moments.contrasts import variance_of
 from ebda.moments.values import regress_values, value_rows
 from ebda.sizes import override
@@ -171,12 +173,15 @@ def test_predictions_are_those_of_adjusted_samples(covariance: str) -> None:
     np.testing.assert_allclose(score, expected, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("kind", ["memmap", "dask", "csr", "csc"])
+@pytest.mark.parametrize("kind", ["memmap", "dask", "csr", "csc", "device"])
 def test_every_kind_of_data_is_adjusted(kind: str, tmp_path: Any) -> None:
     X, y, known = gaps(5, p=120, effect=1.0)
     if kind in ("csr", "csc"):
         X = np.where(np.abs(X) < 0.5, 0.0, X)
         data: Any = sparse.csr_array(X) if kind == "csr" else sparse.csc_array(X)
+    elif kind == "device":
+        pytest.importorskip("array_api_strict")
+        data = on_device(X, "CPU_DEVICE", library="array_api_strict")
     elif kind == "dask":
         data = pytest.importorskip("dask.array").from_array(X, chunks=(15, 50))
     else:
@@ -313,3 +318,25 @@ def test_counts_are_of_the_values() -> None:
         for j in range(5):
             mean = np.average(C[own[:, j]], axis=0, weights=weight[own[:, j]])
             np.testing.assert_allclose(found.class_covariates[k, :, j], mean)
+
+
+@pytest.mark.parametrize("kind", ["memory", "csr", "disk", "dask", "device"])
+def test_products_are_of_the_values_that_are_there(kind: str) -> None:
+    rng = np.random.default_rng(11)
+    X = np.where(rng.random((30, 40)) < 0.5, 0.0, rng.normal(size=(30, 40)))
+    X[rng.random(X.shape) < 0.2] = np.nan
+    rows, masks = rng.normal(size=(2, 30)), rng.normal(size=(3, 30))
+    there = ~np.isnan(X)
+    expected = np.vstack([rows @ np.where(there, X, 0.0), masks @ there])
+    data: Any = InMemory(X)
+    if kind == "csr":
+        data = InMemory(sparse.csr_array(X))
+    elif kind == "disk":
+        data = InMemory(X).adjusted(np.zeros((30, 1)), np.zeros((1, 40)))
+    elif kind == "dask":
+        data = as_data(pytest.importorskip("dask.array").from_array(X, chunks=(7, 9)))
+    elif kind == "device":
+        data = as_data(pytest.importorskip("array_api_strict").asarray(X))
+    with override(tile_elements=100, block_bytes=900, device_elements=100):
+        found = data.value_products(rows, masks)
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
