@@ -209,8 +209,8 @@ def words(
     names = [escaped(name) for name in fitted.table.sample_names.tolist()]
     arranged = (model.groups_, model.covariates_)
     parts += [str(known) for known in arranged if known is not None]
-    if model.sample_scale_ is not None:
-        parts.append(str(model.sample_scale_))
+    known = (model.sample_scale_, model.wild_values_)
+    parts += [str(found) for found in known if found is not None]
     parts += [
         f"{model.selection_.words(names)} {factors} within the classes.\n"
         f"{model.selection_.table()}",
