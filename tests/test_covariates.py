@@ -275,6 +275,7 @@ def test_a_new_category_has_the_mean_and_a_warning() -> None:
         ({"age": np.ones(3)}, r"'age' has shape \(3,\)"),
         ({"age": [np.nan, *range(39)]}, "'age' has 1 missing value"),
         ({"age": [np.inf, *range(39)]}, "infinite"),
+        ({"site": ["1", *range(39)]}, "'site' has '1' as int and as str"),
         (np.zeros((40, 2, 2)), "3 dimensions"),
     ],
 )

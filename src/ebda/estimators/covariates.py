@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from ebda.data import Data
 from ebda.data.finite import refuse_masked
-from ebda.estimators.validation import describe_columns
+from ebda.estimators.validation import as_text, describe_columns
 from ebda.listing import quoted
 from ebda.moments.regression import centred_by_class, explained, independent_columns
 from ebda.moments.values import ValueDesign, regress_values, value_rows
@@ -58,11 +58,9 @@ class Variables:
             columns = [np.asarray(covariates[name]) for name in covariates.columns]
         elif isinstance(covariates, dict):
             names = [str(name) for name in covariates]
-            columns = [np.asarray(column) for column in covariates.values()]
+            columns = [_as_given(column) for column in covariates.values()]
         else:
-            table = np.asarray(covariates)
-            if table.dtype.kind in "US":  # NumPy makes numbers text beside text
-                table = np.asarray(covariates, dtype=object)
+            table = _as_given(covariates)
             if table.ndim == 1:
                 name = getattr(covariates, "name", None)
                 names = ["covariate" if name is None else str(name)]
@@ -84,6 +82,14 @@ class Variables:
         return cls(names, [_plain(name, column) for name, column in pairs])
 
 
+def _as_given(values: Any) -> npt.NDArray[Any]:
+    """An array of numbers, or of objects: NumPy makes numbers text beside text."""
+    table = np.asarray(values)
+    if table.dtype.kind in "US":
+        table = np.asarray(values, dtype=object)
+    return table
+
+
 def _plain(name: str, column: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Numbers as float64, and everything else as text."""
     cells = column.tolist()
@@ -99,7 +105,7 @@ def _plain(name: str, column: npt.NDArray[Any]) -> npt.NDArray[Any]:
         if not np.isfinite(values).all():
             raise ValueError(f"covariate {name!r} has infinite values")
         return values
-    return np.array([str(cell) for cell in cells], dtype=object)
+    return np.array(as_text(cells, f"covariate {name!r}"), dtype=object)
 
 
 @dataclass(frozen=True, eq=False)
