@@ -10,8 +10,12 @@ one of N p values lies with a probability of a thousandth,
 
 The quantiles of 80 and 95 % do not feel a few wild values. Normal values have a bound
 of 6 to 7. Real expression data have heavier tails, and bounds of 20 and far more: next
-to nothing in them is wild. The median of its class takes the place of a wild value, so
-that nothing is left of it in means, variances and correlations.
+to nothing in them is wild.
+
+The mean of the class medians takes the place of a wild value, so that nothing is left
+of it in means, variances and correlations. (The median of its own class would tell held-out samples by their class: in 80
+simulated sets without any difference they were separated by 0.16 standard deviations
+then, by 0.13 with midpoints, and by 0.18 with wild values kept.)
 """
 
 from __future__ import annotations
@@ -58,7 +62,7 @@ class Replacing(Entry):
     name, line
         See :class:`~ebda.registry.Entry`.
     is_done : bool
-        Whether medians take their place.
+        Whether midpoints take their place.
     """
 
     is_done: bool
@@ -66,7 +70,7 @@ class Replacing(Entry):
 
 WILD_VALUES: Registry[Replacing] = Registry(
     "wild_values",
-    Replacing("auto", "medians take the place of wild values", is_done=True),
+    Replacing("auto", "midpoints take the place of wild values", is_done=True),
     Replacing("keep", "all values count", is_done=False),
 )
 
@@ -86,7 +90,7 @@ class WildValues:
     n_values : int
         Number of all values.
     moments : ClassMoments
-        Moments with medians in their place.
+        Moments with the means of the class medians in their place.
     """
 
     samples: IntArray
@@ -103,7 +107,7 @@ class WildValues:
         return (
             f"{n} {what} more than {self.bound:.1f} robust standard deviations from "
             f"the median of {them} class, further than any of {self.n_values:,} values "
-            f"would by chance. The median has taken {them} place."
+            f"would by chance. The midpoint of the classes has taken {them} place."
         )
 
 
@@ -194,22 +198,22 @@ class Cells:
     ----------
     rows, features : ndarray of int of shape (n_values,)
         Where they are among the samples that are looked at again.
-    medians : ndarray of shape (n_values,)
-        Medians of the feature in the class, in the units of X.
+    midpoints : ndarray of shape (n_values,)
+        Means over the classes of the medians of the feature, in the units of X.
     bound, degrees_of_freedom, n_values
         As in :class:`WildValues`.
     """
 
     rows: IntArray
     features: IntArray
-    medians: FloatArray
+    midpoints: FloatArray
     bound: float
     degrees_of_freedom: float
     n_values: int
 
 
 def without_wild_values(data: Summary) -> tuple[WildValues, Samples] | None:
-    """The wild values of the samples, and the samples with medians in their place.
+    """The wild values of the samples, and the samples with midpoints in their place.
 
     None without any, or where it cannot be told: it takes all samples with all of their
     values, independent of each other, and few enough to be in memory.
@@ -233,7 +237,7 @@ def without_wild_values(data: Summary) -> tuple[WildValues, Samples] | None:
         return None
     n_classes, p = moments.means.shape
     values = samples.residual_rows(np.zeros((n_classes, p)), np.ones(p))
-    values[cells.rows, cells.features] = cells.medians
+    values[cells.rows, cells.features] = cells.midpoints
     known = samples.codes, samples.weight, samples.precision, samples.number
     tame = RowSamples(np.arange(len(values)), *known, values)
     changed = np.unique(cells.features)
@@ -297,8 +301,8 @@ def find(data: Summary) -> Cells | None:
     at, which = np.nonzero(wild)
     if not at.size:
         return None
-    medians = data.moments.means[:, chosen] + middle * scale
-    return Cells(at, chosen[which], medians[codes[at], which], bound, tail, round(n))
+    midpoints = np.mean(data.moments.means[:, chosen] + middle * scale, axis=0)
+    return Cells(at, chosen[which], midpoints[which], bound, tail, round(n))
 
 
 def _medians(rows: FloatArray, codes: IntArray, weight: FloatArray) -> FloatArray:

@@ -95,7 +95,7 @@ class EBClassifier(PosteriorClassifier):
     wild_values : {"auto", "keep"}
         "auto": a single value of a sample that lies further from the median of its
         class than any of so many would, given the tails that all values have, gives way
-        to that median (:mod:`ebda.covariance.wild`). Real expression data have next to
+        to the midpoint of the classes (:mod:`ebda.covariance.wild`). Real expression data have next to
         none. It takes all values of all samples, and few enough to be in memory, and no
         groups and covariates; else, and where no samples are kept, all values count, as
         with "keep".
@@ -150,7 +150,7 @@ class EBClassifier(PosteriorClassifier):
     sample_scale_ : SampleScale or None
         Scales of the samples; None where they have a common one.
     wild_values_ : WildValues or None
-        Single values that medians were taken for; None without any.
+        Single values that midpoints were taken for; None without any.
         ``wild_values_.moments`` are those of the rule then; `moments_` are of all
         values.
     n_factors_ : int
