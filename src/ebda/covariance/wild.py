@@ -13,9 +13,10 @@ of 6 to 7. Real expression data have heavier tails, and bounds of 20 and far mor
 to nothing in them is wild.
 
 The mean of the class medians takes the place of a wild value, so that nothing is left
-of it in means, variances and correlations. (The median of its own class would tell held-out samples by their class: in 80
-simulated sets without any difference they were separated by 0.16 standard deviations
-then, by 0.13 with midpoints, and by 0.18 with wild values kept.)
+of it in means, variances and correlations. (The median of its own class would tell
+held-out samples by their class: in 80 simulated sets without any difference they were
+separated by 0.16 standard deviations then, by 0.13 with midpoints, and by 0.18 with
+wild values kept.)
 """
 
 from __future__ import annotations
