@@ -442,7 +442,7 @@ def test_groups_that_read_the_same_are_refused() -> None:
     names[-1] = "1"
     with pytest.raises(ValueError, match=r"groups has '1' as int and as str"):
         EBClassifier().fit(X, y, groups=names)
-    with pytest.raises(ValueError, match=r"give all groups as one type"):
+    with pytest.raises(ValueError, match=r"give all values as one type"):
         cross_validate(EBClassifier(), X, y, groups=np.array(names, dtype=object))
 
 

@@ -200,16 +200,17 @@ def words(
             "The error is not known: there was no cross-validation and no --test."
         )
     if gone := without_values(model):
+        also = ", or confounded with covariates," if model.covariates_ else ""
         parts.append(
-            f"{counted(len(gone), 'feature')} without a value in some class "
+            f"{counted(len(gone), 'feature')} without a value in some class{also} "
             f"{'has' if len(gone) == 1 else 'have'} no weight: {quoted(gone, 5)}."
         )
     factors = counted(model.n_factors_, "common factor")
     names = [escaped(name) for name in fitted.table.sample_names.tolist()]
     arranged = (model.groups_, model.covariates_)
     parts += [str(known) for known in arranged if known is not None]
-    if model.sample_scale_ is not None:
-        parts.append(str(model.sample_scale_))
+    known = (model.sample_scale_, model.wild_values_)
+    parts += [str(found) for found in known if found is not None]
     parts += [
         f"{model.selection_.words(names)} {factors} within the classes.\n"
         f"{model.selection_.table()}",

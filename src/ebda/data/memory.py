@@ -6,7 +6,14 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
-from ebda.data.disk.adjusted import AdjustedSource, ArrayInMemory, block_products
+import numpy as np
+
+from ebda.data.disk.adjusted import (
+    AdjustedSource,
+    ArrayInMemory,
+    block_products,
+    block_value_products,
+)
 from ebda.data.disk.passes import BlockedData
 from ebda.data.matrix import Matrix
 from ebda.data.protocols import GapRule, Labels, Samples
@@ -14,6 +21,7 @@ from ebda.data.samples import RowSamples
 from ebda.kernels.lengths import lengths
 from ebda.kernels.scores import gap_sums, incomplete, scores
 from ebda.moments.classwise import ClassMoments
+from ebda.sizes import sizes
 from ebda.typing import FloatArray
 
 
@@ -54,6 +62,15 @@ class InMemory(Matrix):
 
     def products(self, rows: FloatArray) -> FloatArray:
         return block_products(self.X, rows)
+
+    def value_products(self, rows: FloatArray, masks: FloatArray) -> FloatArray:
+        p, n = self.shape[1], max(self.shape[0], 1)
+        out = np.empty((len(rows) + len(masks), p))
+        width = max(1, sizes.tile_elements // n)
+        for left in range(0, p, width):
+            cols = slice(left, left + width)
+            out[:, cols] = block_value_products(self.X[:, cols], rows, masks)
+        return out
 
     def adjusted(self, covariates: FloatArray, slopes: FloatArray) -> BlockedData:
         source = ArrayInMemory(self.X, self.names)

@@ -302,6 +302,19 @@ class Data(Protocol):
             What X is multiplied with.
         """
 
+    def value_products(self, rows: FloatArray, masks: FloatArray) -> FloatArray:
+        """``rows X`` without missing values, above ``masks M``, in one pass.
+
+        M tells which values are there. Of shape (n_rows + n_masks, n_features).
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n_rows, n_samples)
+            What X is multiplied with, zero in place of NaN.
+        masks : ndarray of shape (n_masks, n_samples)
+            What M is multiplied with.
+        """
+
     def adjusted(self, covariates: FloatArray, slopes: FloatArray) -> Data:
         """``X - covariates slopes``, computed when it is read.
 

@@ -7,8 +7,8 @@ Without covariates the mean is taken for them.
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -26,11 +26,14 @@ from ebda.estimators.arrangement import (
     weigh,
 )
 from ebda.estimators.covariates import Covariates, Variables
+from ebda.estimators.linear_classifier import of_scores
 from ebda.estimators.moment_classifier import MomentClassifier
 from ebda.estimators.training import Training, check_enough
+from ebda.estimators.validation import check_finite_scores, naming
 from ebda.moments import ClassMoments
 from ebda.moments.groups import Grouping
-from ebda.rule.linear_rule import LinearRule, slope_bias
+from ebda.rule.expected import OffsetGaps
+from ebda.rule.linear_rule import LinearRule, slope_covariance
 from ebda.typing import FloatArray, IntArray
 
 
@@ -117,19 +120,11 @@ class AdjustingClassifier(MomentClassifier):
     def _keep_rule(self, rule: LinearRule) -> None:
         super()._keep_rule(rule)
         design, found = self.moments_.design, self.covariates_
-        if found is None or design is None or design.slope_covariance is None:
+        if found is None or design is None or rule.divergence is None:
             return
-        if rule.divergence is not None:
-            self._keep_bias(rule.divergence)
-
-    def _keep_bias(self, divergence: FloatArray) -> None:
-        """What the errors of the slopes take from the scores of a rule."""
-        design, found = self.moments_.design, self.covariates_
-        assert found is not None
-        assert design is not None
-        assert design.slope_covariance is not None
-        bias = slope_bias(divergence, self.contrasts_, design.slope_covariance)
-        self.covariates_ = found.with_bias(bias, divergence)
+        between = slope_covariance(self.contrasts_, design)
+        if between is not None:
+            self.covariates_ = found.with_bias(between, rule.divergence)
 
     def _leave_out(self, gone: IntArray, factor: float) -> None:
         super()._leave_out(gone, factor)
@@ -137,7 +132,7 @@ class AdjustingClassifier(MomentClassifier):
         if found is not None and found.divergence is not None:
             rest = factor * found.divergence
             rest[:, gone] = 0.0
-            self._keep_bias(rest)
+            self.covariates_ = replace(found, divergence=rest)
 
     def _like(self, X: Any, result: Any) -> Any:
         return super()._like(X.X if isinstance(X, Covaried) else X, result)
@@ -152,16 +147,29 @@ class AdjustingClassifier(MomentClassifier):
                 "the model was fitted without covariates that vary; predict without "
                 "covariates, or fit(X, y, covariates=...)"
             )
-        plain = copy(self)
-        # What a missing value adds would have to be adjusted too.
-        plain._allow_missing = False
-        score = super(AdjustingClassifier, plain)._scores(X.X)
-        offset = found.offset(Variables.of(X.covariates, score.shape[0]), self.coef_)
-        if isinstance(score, np.ndarray):
-            return score - offset
-        from ebda.data.dask.arrays import with_chunks_of
+        data = self._as_data(X.X)
+        columns = found.columns_of(Variables.of(X.covariates, data.shape[0]))
+        offsets = found.offsets(self.coef_)
+        rule = self._gap_rule()
+        if rule is not None and self.expectation_ is not None:
+            # What is missing is expected from values that are adjusted.
+            data = data.adjusted(columns, found.slopes)
+            offsets = found.offsets(np.zeros_like(self.coef_))
+        c, q, p = offsets.shape
+        rows = offsets.reshape(-1, p)
+        # After the scores come the offsets, which missing values have no part in.
+        coef = np.vstack([self.coef_, np.zeros((c * q, p))])
+        intercept = np.append(self.intercept_, rows.sum(axis=1))
+        of_gaps = None if rule is None else OffsetGaps(rule, rows)
+        with naming(self._names()):
+            wide = data.scores(coef, intercept, of_gaps)
+        if isinstance(wide, np.ndarray):
+            check_finite_scores(wide, data, self._names(), self._allow_missing)
+            return _less_offsets(np.hstack([wide, columns]), c, q)
+        from ebda.data.dask.arrays import with_rows
 
-        return score - with_chunks_of(score, offset)
+        less = partial(_less_offsets, n_contrasts=c, n_columns=q)
+        return of_scores(less, with_rows(wide, columns), c, np.float64)
 
     def decision_function(self, X: Any, covariates: Any = None) -> FloatArray:
         """Scores: one per sample for two classes, else one per class and sample.
@@ -176,7 +184,7 @@ class AdjustingClassifier(MomentClassifier):
             Samples.
         covariates : array-like or data frame of shape (n_samples, n_covariates), \
 optional
-            As in `fit`; without them their mean is used. With them X needs all values.
+            As in `fit`; without them their mean is used.
         """
         return super().decision_function(_with(X, covariates))
 
@@ -240,6 +248,15 @@ optional
         """
         y, _, covariates = resolved(X, y, covariates=covariates)
         return super().score(_with(X, covariates), y, sample_weight)
+
+
+def _less_offsets(wide: FloatArray, n_contrasts: int, n_columns: int) -> FloatArray:
+    """Scores less offsets, from scores, offsets for each unit, and covariates."""
+    c, q = n_contrasts, n_columns
+    score, each, columns = np.split(wide, [c, c + c * q], axis=1)
+    offset = np.einsum("icq,iq->ic", each.reshape(-1, c, q), columns)
+    less: FloatArray = score - offset
+    return less
 
 
 def _with(X: Any, covariates: Any) -> Any:

@@ -60,12 +60,13 @@ def adjust(
     if columns is None:
         return training, None
     weight = weight_of(training)
-    found, used = regress(
+    found, used, values = regress(
         columns, training.data, training.classes, training.codes, weight, names
     )
-    centred = columns.values - found.centre
-    data = training.data.adjusted(centred[:, used], found.slopes[used])
-    return replace(training, data=data, covariates=centred[:, used]), found
+    centred = (columns.values - found.centre)[:, used]
+    data = training.data.adjusted(centred, found.slopes[used])
+    adjusted = replace(training, data=data, covariates=centred, values=values)
+    return adjusted, found
 
 
 def weigh(training: Training, icc: float) -> Training:
@@ -84,7 +85,7 @@ def design_for(training: Training, icc: float) -> Design | None:
         return None
     weight = weight_of(training)
     used = weight > 0
-    return design_of(
+    design = design_of(
         training.codes[used],
         len(training.classes),
         weight[used],
@@ -92,12 +93,13 @@ def design_for(training: Training, icc: float) -> Design | None:
         icc,
         None if covariates is None else covariates[used],
     )
+    return replace(design, values=training.values)
 
 
 def grouping(training: Training, icc: float) -> Grouping:
     """What the samples of the groups are worth, apart from covariates."""
     assert training.groups is not None
-    design = design_for(replace(training, covariates=None), icc)
+    design = design_for(replace(training, covariates=None, values=None), icc)
     assert design is not None
     weight = weight_of(training)
     n_groups = len(np.unique(training.groups[weight > 0]))

@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 
 from ebda.covariance import COVARIANCES, Summary
 from ebda.covariance.sample_scale import SAMPLE_SCALES
+from ebda.covariance.wild import WILD_VALUES
 from ebda.data import Samples
 from ebda.estimators.annotated import resolved
 from ebda.estimators.arrangement import arranged
@@ -91,6 +92,13 @@ class EBClassifier(PosteriorClassifier):
         more probable (:mod:`ebda.covariance.elliptical`). It needs held-out samples,
         and all samples: of a stream with more than are kept, with missing values, and
         with ``calibrate=False``, it means "common".
+    wild_values : {"auto", "keep"}
+        "auto": a single value of a sample that lies further from the median of its
+        class than any of so many would, given the tails that all values have, gives way
+        to the midpoint of the classes (:mod:`ebda.covariance.wild`). Real expression data have next to
+        none. It takes all values of all samples, and few enough to be in memory, and no
+        groups and covariates; else, and where no samples are kept, all values count, as
+        with "keep".
     priors : None, "empirical", "uniform" or array-like of shape (n_classes,)
         Class probabilities, in the order of `classes_`. None and "empirical" take
         the shares of the training samples. So they do with groups: how alike the
@@ -141,6 +149,10 @@ class EBClassifier(PosteriorClassifier):
         From decisions to probabilities, as far as held-out samples can tell.
     sample_scale_ : SampleScale or None
         Scales of the samples; None where they have a common one.
+    wild_values_ : WildValues or None
+        Single values that midpoints were taken for; None without any.
+        ``wild_values_.moments`` are those of the rule then; `moments_` are of all
+        values.
     n_factors_ : int
         Common factors that were found; 0 without covariance="factor" or "auto".
     common_difference_ : ndarray of shape (n_contrasts, n_factors), or None
@@ -198,6 +210,7 @@ class EBClassifier(PosteriorClassifier):
         "groups_",
         "covariates_",
         "sample_scale_",
+        "wild_values_",
     )
     _allow_missing = True
 
@@ -209,6 +222,7 @@ class EBClassifier(PosteriorClassifier):
         variance: str = "moderated",
         covariance: str = "auto",
         sample_scale: str = "auto",
+        wild_values: str = "auto",
         priors: Any = None,
         calibrate: bool = True,
         n_jobs: int | None = None,
@@ -221,6 +235,7 @@ class EBClassifier(PosteriorClassifier):
         self.variance = variance
         self.covariance = covariance
         self.sample_scale = sample_scale
+        self.wild_values = wild_values
         self.priors = priors
         self.calibrate = calibrate
         self.n_jobs = n_jobs
@@ -259,7 +274,8 @@ class EBClassifier(PosteriorClassifier):
 optional
             Numbers or categories, such as age, sex and plate. The features are
             regressed on them within the classes, and the classes are compared at their
-            mean (`covariates_`). X needs all values then.
+            mean (`covariates_`); where values are missing, each feature by the samples
+            that have it.
         """
         with self._fitting():
             y, groups, covariates = resolved(X, y, groups, covariates)
@@ -279,6 +295,7 @@ optional
         contrasts = self._contrasts(training, moments)
         recipe = self._recipe()
         data = Summary(moments, contrasts, samples, covariates=training.covariates)
+        data = self._tamed(training, data)
         weighted = partial(self._select, training.groups)
         chooser = Chooser(recipe, self._compares(recipe), weighted, finished)
         scaling, weigh = self._scaling(training), weigh_all(training, data)
@@ -301,6 +318,7 @@ optional
         SHRINKAGES.find(self.shrinkage, besides=("auto",))
         COVARIANCES.find(self.covariance, besides=("auto",))
         SAMPLE_SCALES.find(self.sample_scale)
+        WILD_VALUES.find(self.wild_values)
         if not (
             isinstance(self.zero_threshold, Real) and 0 <= self.zero_threshold <= 1
         ):
@@ -381,5 +399,6 @@ register(
         groups_=Nested(("Grouping",)),
         covariates_=Nested(("Covariates",)),
         sample_scale_=Nested(("SampleScale",)),
+        wild_values_=Nested(("WildValues",)),
     )
 )

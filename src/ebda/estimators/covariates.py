@@ -15,9 +15,10 @@ import numpy.typing as npt
 
 from ebda.data import Data
 from ebda.data.finite import refuse_masked
-from ebda.estimators.validation import describe_columns
+from ebda.estimators.validation import as_text, describe_columns
 from ebda.listing import quoted
 from ebda.moments.regression import centred_by_class, explained, independent_columns
+from ebda.moments.values import ValueDesign, regress_values, value_rows
 from ebda.storage.fields import Array
 from ebda.storage.objects import Schema, register
 from ebda.typing import FloatArray, IntArray
@@ -57,11 +58,9 @@ class Variables:
             columns = [np.asarray(covariates[name]) for name in covariates.columns]
         elif isinstance(covariates, dict):
             names = [str(name) for name in covariates]
-            columns = [np.asarray(column) for column in covariates.values()]
+            columns = [_as_given(column) for column in covariates.values()]
         else:
-            table = np.asarray(covariates)
-            if table.dtype.kind in "US":  # NumPy makes numbers text beside text
-                table = np.asarray(covariates, dtype=object)
+            table = _as_given(covariates)
             if table.ndim == 1:
                 name = getattr(covariates, "name", None)
                 names = ["covariate" if name is None else str(name)]
@@ -83,6 +82,14 @@ class Variables:
         return cls(names, [_plain(name, column) for name, column in pairs])
 
 
+def _as_given(values: Any) -> npt.NDArray[Any]:
+    """An array of numbers, or of objects: NumPy makes numbers text beside text."""
+    table = np.asarray(values)
+    if table.dtype.kind in "US":
+        table = np.asarray(values, dtype=object)
+    return table
+
+
 def _plain(name: str, column: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Numbers as float64, and everything else as text."""
     cells = column.tolist()
@@ -98,7 +105,7 @@ def _plain(name: str, column: npt.NDArray[Any]) -> npt.NDArray[Any]:
         if not np.isfinite(values).all():
             raise ValueError(f"covariate {name!r} has infinite values")
         return values
-    return np.array([str(cell) for cell in cells], dtype=object)
+    return np.array(as_text(cells, f"covariate {name!r}"), dtype=object)
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,12 +129,12 @@ class Covariates:
         tell.
     explained : ndarray of shape (n_classes,)
         The share of each class's indicator that they explain: 1 would be confounded.
-    bias : ndarray of shape (n_contrasts, n_columns), optional
-        What the errors of the slopes take from the score for a unit of each column
-        (:func:`ebda.rule.linear_rule.slope_bias`).
+    between : ndarray of shape (n_contrasts, n_columns, 1 or n_features), optional
+        Covariance of contrasts and slopes
+        (:func:`ebda.rule.linear_rule.slope_covariance`).
     divergence : ndarray of shape (n_contrasts, n_features), optional
-        What each feature adds to it: the share of the bias that a rule without some of
-        the features has. Given where `bias` is.
+        What each feature's error of the slopes counts in the scores. Given where
+        `between` is.
     """
 
     names: npt.NDArray[Any]
@@ -137,30 +144,49 @@ class Covariates:
     centre: FloatArray
     slopes: FloatArray
     explained: FloatArray
-    bias: FloatArray | None = None
+    between: FloatArray | None = None
     divergence: FloatArray | None = None
 
-    def offset(self, given: Variables, coef: FloatArray) -> FloatArray:
-        """What is subtracted from the scores of other samples."""
-        slopes = self.slopes @ coef.T
-        if self.bias is not None:
-            slopes = slopes - self.bias.T
-        product: FloatArray = self.columns_of(given) @ slopes
-        return product
+    def offsets(self, coef: FloatArray) -> FloatArray:
+        """What each feature takes from the scores for a unit of each column.
 
-    def with_bias(self, bias: FloatArray, divergence: FloatArray) -> Covariates:
+        It is what the slope makes of the coefficient, less the bias that the errors of
+        the slopes have. Of shape (n_contrasts, n_columns, n_features).
+
+        Parameters
+        ----------
+        coef : ndarray of shape (n_contrasts, n_features)
+            Coefficients.
+        """
+        offsets: FloatArray = coef[:, None] * self.slopes
+        if self.between is not None and self.divergence is not None:
+            offsets -= self.divergence[:, None] * self.between
+        return offsets
+
+    @property
+    def bias(self) -> FloatArray | None:
+        """What the errors of the slopes take from the score for a unit of each column.
+
+        Of shape (n_contrasts, n_columns).
+        """
+        if self.between is None or self.divergence is None:
+            return None
+        bias: FloatArray = (self.divergence[:, None] * self.between).sum(axis=2)
+        return bias
+
+    def with_bias(self, between: FloatArray, divergence: FloatArray) -> Covariates:
         """The same with the bias of the columns that have slopes.
 
         Parameters
         ----------
-        bias : ndarray of shape (n_contrasts, n_slopes)
-            That of the rule.
+        between : ndarray of shape (n_contrasts, n_slopes, 1 or n_features)
+            Covariance of contrasts and slopes.
         divergence : ndarray of shape (n_contrasts, n_features)
-            Its parts by feature.
+            That of the rule.
         """
-        every = np.zeros((len(bias), len(self.variable)))
-        every[:, self.slopes.any(axis=1)] = bias
-        return replace(self, bias=every, divergence=divergence)
+        every = np.zeros((len(between), len(self.variable), between.shape[2]))
+        every[:, self.slopes.any(axis=1)] = between
+        return replace(self, between=every, divergence=divergence)
 
     def columns_of(self, given: Variables) -> FloatArray:
         """The columns of other samples, less the mean of those of the fit.
@@ -221,8 +247,11 @@ class Covariates:
 
 
 def _from_fields(fields: dict[str, Any]) -> Covariates:
-    if ("bias" in fields) != ("divergence" in fields):
-        raise ValueError("the bias of the slopes goes with its parts by feature")
+    between = fields.get("between")
+    if (between is None) != ("divergence" not in fields):
+        raise ValueError("the covariance with the slopes goes with the divergence")
+    if between is not None and between.shape[2] not in (1, fields["slopes"].shape[1]):
+        raise ValueError("the covariance with the slopes is of other features")
     return Covariates(**fields)
 
 
@@ -237,10 +266,10 @@ register(
             "centre": Array(("q",)),
             "slopes": Array(("q", "p")),
             "explained": Array(("k",), ("zero or more",)),
-            "bias": Array(("c", "q")),
+            "between": Array(("c", "q", "u")),
             "divergence": Array(("c", "p")),
         },
-        optional=frozenset({"bias", "divergence"}),
+        optional=frozenset({"between", "divergence"}),
         build=_from_fields,
     )
 )
@@ -322,10 +351,11 @@ def regress(
     codes: IntArray,
     weight: FloatArray,
     names: npt.NDArray[Any] | None,
-) -> tuple[Covariates, IntArray]:
+) -> tuple[Covariates, IntArray, ValueDesign | None]:
     """Regress the features on covariates within the classes, in one pass over them.
 
-    Returns what was found, and which columns have slopes.
+    Returns what was found, which columns have slopes, and what missing values change,
+    for which another pass is made where there are any.
 
     Parameters
     ----------
@@ -359,15 +389,15 @@ def regress(
         )
     weighted = C * weight[:, None]
     products = data.products(weighted.T)
-    bad = np.flatnonzero(~np.isfinite(products).all(axis=0))
-    if bad.size:
-        raise ValueError(
-            f"X has NaN or infinity in {describe_columns(bad, names)}, and covariates "
-            "need all values: fill missing ones in first, for example with KNNImputer"
-        )
-    slopes = np.zeros((len(columns.variable), data.shape[1]))
-    slopes[used] = np.linalg.solve(weighted.T @ C, products)
     centre = weight @ columns.values / weight.sum()
+    slopes, values = np.zeros((len(columns.variable), data.shape[1])), None
+    if np.isfinite(products).all():
+        slopes[used] = np.linalg.solve(weighted.T @ C, products)
+    else:
+        away = (columns.values - centre)[:, used] - C
+        slopes[used], values = _of_values(
+            data, Within(codes, n_classes, C, away, weight), names
+        )
     found = Covariates(
         np.array(columns.names, dtype=object),
         columns.variable,
@@ -377,7 +407,62 @@ def regress(
         slopes,
         np.clip(share, 0.0, 1.0),
     )
-    return found, used
+    return found, used, values
+
+
+@dataclass(frozen=True, eq=False)
+class Within:
+    """Columns of covariates within the classes.
+
+    Parameters
+    ----------
+    codes : ndarray of int of shape (n_samples,)
+        Classes.
+    n_classes : int
+        Number of classes.
+    within : ndarray of shape (n_samples, n_columns)
+        Columns less their class means.
+    away : ndarray of shape (n_samples, n_columns)
+        Class means of each sample, less those of all.
+    weight : ndarray of shape (n_samples,)
+        Weights.
+    """
+
+    codes: IntArray
+    n_classes: int
+    within: FloatArray
+    away: FloatArray
+    weight: FloatArray
+
+
+def _of_values(
+    data: Data, design: Within, names: npt.NDArray[Any] | None
+) -> tuple[FloatArray, ValueDesign]:
+    """Slopes on the values that are there, and what they change in standard errors."""
+    codes, k, weight = design.codes, design.n_classes, design.weight
+    unit = np.sqrt(weight @ design.within**2)
+    rows, masks = value_rows(codes, k, design.within / unit, weight)
+    sums, counts = np.split(data.value_products(rows, masks), [len(rows)])
+    bad = np.flatnonzero(~np.isfinite(sums).all(axis=0))
+    if bad.size:
+        raise ValueError(
+            f"X has infinity in {describe_columns(bad, names)}, or values too large "
+            "for a regression on covariates"
+        )
+    first = np.array([np.flatnonzero(codes == c)[0] for c in range(k)])
+    moved = design.away[first]
+    found = regress_values(sums, counts, moved / unit)
+    inverse = found.inverse / np.multiply.outer(unit, unit)[..., None]
+    between = np.linalg.inv((design.within * weight[:, None]).T @ design.within)
+    complete = np.diag(1 / np.bincount(codes, weight, k)) + moved @ between @ moved.T
+    values = ValueDesign(
+        found.class_covariates * unit[:, None],
+        inverse,
+        found.rank,
+        found.confounded,
+        complete,
+    )
+    return found.slopes / unit[:, None], values
 
 
 def _only(columns: Columns, own: npt.NDArray[np.bool_]) -> tuple[Any, ...]:

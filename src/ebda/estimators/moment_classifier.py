@@ -19,7 +19,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from ebda.covariance import Diagonal
-from ebda.data import GapRule, Labels, Samples
+from ebda.data import Labels, Samples
 from ebda.data.distortion import LogarithmWarning, log_hint
 from ebda.estimators import validation
 from ebda.estimators.linear_classifier import (
@@ -324,7 +324,7 @@ class MomentClassifier(LinearClassifier):
 
         return finished
 
-    def _gap_rule(self) -> GapRule | None:
+    def _gap_rule(self) -> GapScores | None:
         if not self._allow_missing:
             return None
         sides = (self.contrasts_.positive + self.contrasts_.negative) / 2

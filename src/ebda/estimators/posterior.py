@@ -65,7 +65,9 @@ class PosteriorClassifier(ScaledClassifier):
     def ranking_(self) -> Ranking:
         """Two lists of the features: that differ, and beyond the common factors."""
         self._fitted_posterior()
-        moments, correlation = self.moments_, self.squared_correlation_
+        known = self.wild_values_
+        moments = self.moments_ if known is None else known.moments
+        correlation = self.squared_correlation_
         plain, contrasts = moderated_t(moments)
         marginal = feature_list(BETWEEN_CLASSES, plain, contrasts.constant, correlation)
         constant = self.contrasts_.constant

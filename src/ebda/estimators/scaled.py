@@ -1,4 +1,4 @@
-"""Classifiers for which samples may have scales of their own.
+"""Classifiers for which samples may have scales of their own, and wild values.
 
 The scores stay linear in a sample. Labels and probabilities also depend on its
 precision, which is measured when it is classified
@@ -12,7 +12,9 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from ebda.covariance import Summary
 from ebda.covariance.sample_scale import SAMPLE_SCALES, SampleScale, Scaling
+from ebda.covariance.wild import WILD_VALUES, WildValues, without_wild_values
 from ebda.estimators.adjusting import AdjustingClassifier
 from ebda.estimators.linear_classifier import of_scores, with_column
 from ebda.estimators.training import Training
@@ -25,6 +27,8 @@ class ScaledClassifier(AdjustingClassifier):
 
     sample_scale: str
     sample_scale_: SampleScale | None
+    wild_values: str
+    wild_values_: WildValues | None
     calibration_: Calibration
 
     def _scaling(self, training: Training) -> Scaling:
@@ -39,9 +43,23 @@ class ScaledClassifier(AdjustingClassifier):
             )
         return SAMPLE_SCALES["common"]
 
+    def _tamed(self, training: Training, data: Summary) -> Summary:
+        """The data without single wild values, where these are not kept."""
+        self.wild_values_ = None
+        if not WILD_VALUES[self.wild_values].is_done:
+            return data
+        found = without_wild_values(data)
+        if found is None:
+            return data
+        self.wild_values_, samples = found
+        moments, plain = self.wild_values_.moments, self.moments_
+        tame = Summary(moments, self._contrasts(training, moments), samples)
+        self.moments_ = plain  # which more samples can be added to
+        return tame
+
     def _rule_moments(self) -> ClassMoments:
-        scale = self.sample_scale_
-        return super()._rule_moments() if scale is None else scale.moments
+        known = self.sample_scale_ or self.wild_values_
+        return super()._rule_moments() if known is None else known.moments
 
     def _judged(self, X: Any) -> Any:
         """Scores, and a last column with the precision of each sample."""

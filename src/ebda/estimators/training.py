@@ -10,6 +10,7 @@ import numpy.typing as npt
 from ebda.data import Data
 from ebda.estimators import validation
 from ebda.moments import VARIANCES
+from ebda.moments.values import ValueDesign
 from ebda.typing import FloatArray, IntArray
 
 
@@ -33,6 +34,8 @@ class Training:
         Columns of the covariates (:mod:`ebda.estimators.covariates`).
     covariates : ndarray of shape (n_samples, n_columns), optional
         Those that `data` is adjusted for, less their mean.
+    values : ValueDesign, optional
+        What missing values change in the design of these.
     counts : ndarray of shape (n_classes,), optional
         Samples of each class as they were given, where groups make them count less.
     """
@@ -44,6 +47,7 @@ class Training:
     groups: IntArray | None = None
     columns: Any = None
     covariates: FloatArray | None = None
+    values: ValueDesign | None = None
     counts: FloatArray | None = None
 
 

@@ -376,26 +376,37 @@ def check_groups(
             f"{missing[0]}; give samples that belong to no group one of their own"
         )
     if names.dtype.kind == "O":
-        names = _text_of_groups(names)
+        names = np.array(as_text(names.tolist(), "groups"), dtype=np.str_)
     found, number = np.unique(names, return_inverse=True)
     repeated = weight is not None and (weight > 1).any()
     return number if len(found) < n or repeated else None
 
 
-def _text_of_groups(names: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Names of any types as text; an error where different ones read the same."""
+def as_text(names: list[Any], what: str) -> list[str]:
+    """Names of any types as text; an error where different ones read the same.
+
+    Parameters
+    ----------
+    names : list
+        Numbers, text or anything else; 1 and 1.0 are the same.
+    what : str
+        What they are, for the error.
+
+    >>> as_text(["a", 1, 1.0], "groups")
+    ['a', '1', '1']
+    """
     text: dict[str, Any] = {}
-    # The first of equal names, such as 1 and 1.0, stands for all of them.
-    first = {name: name for name in reversed(names.tolist())}
+    # The first of equal names stands for all of them.
+    first = {name: name for name in reversed(names)}
     for name in first.values():
         other = text.setdefault(str(name), name)
         if other is not name:
             kinds = sorted({type(other).__name__, type(name).__name__})
             raise ValueError(
-                f"groups has {str(name)!r} as {' and as '.join(kinds)}, which may be "
-                "one group or two; give all groups as one type"
+                f"{what} has {str(name)!r} as {' and as '.join(kinds)}, which may be "
+                "one or two; give all values as one type"
             )
-    return np.array([str(first[name]) for name in names.tolist()], dtype=np.str_)
+    return [str(first[name]) for name in names]
 
 
 def class_prior(priors: Any, counts: FloatArray) -> FloatArray:

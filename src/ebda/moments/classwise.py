@@ -95,10 +95,15 @@ class ClassMoments:
 
     @property
     def without_values(self) -> npt.NDArray[np.bool_]:
-        """Features without a value in some class that has samples."""
+        """Features without a value in some class that has samples.
+
+        And those whose values do not tell a class from the covariates.
+        """
         found = np.zeros(self.means.shape[1], dtype=bool)
         if self.observed is not None:
             (self.observed[self.counts > 0] <= 0).any(axis=0, out=found)
+            if self.design is not None and self.design.values is not None:
+                found |= self.design.values.confounded
         return found
 
     @classmethod
@@ -145,7 +150,7 @@ class ClassMoments:
             self.means[:, chosen],
             self.centred_squares[:, chosen],
             self._observed(chosen),
-            self.design,
+            None if self.design is None else self.design.features(chosen),
         )
 
     def classes(self, chosen: slice) -> ClassMoments:

@@ -190,11 +190,16 @@ def variance_of(
     factor: FloatArray = np.einsum(
         "ck,kl,cl->c", left, moments.design.mean_covariance, right
     )[:, None]
-    if moments.observed is not None:
-        # Missing values take from it what they take from independent samples.
-        plain = error_factor(left**2, moments.counts[:, None])
-        factor = factor * error_factor(left**2, moments.observed) / plain
-    return factor
+    if moments.observed is None:
+        return factor
+    # Missing values take from it what they take from independent samples.
+    values = moments.design.values
+    if values is not None:
+        own = error_factor(products, moments.observed) + values.leverage(left, right)
+        complete = np.einsum("ck,kl,cl->c", left, values.complete, right)
+        return np.asarray(factor + (own - complete[:, None]))
+    plain = error_factor(left**2, moments.counts[:, None])
+    return factor * error_factor(left**2, moments.observed) / plain
 
 
 def class_contrasts(moments: ClassMoments, variance: Variance) -> Contrasts:

@@ -21,12 +21,13 @@ of freedom are those of Satterthwaite, ``tr(QV)^2 / tr(QVQV)``. Without groups b
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ebda.moments.values import ValueDesign
 from ebda.storage.fields import Array, Scalar
-from ebda.storage.objects import Schema, register
+from ebda.storage.objects import Nested, Schema, register
 from ebda.typing import FloatArray, IntArray
 
 
@@ -44,12 +45,21 @@ class Design:
         Those of the residual sum of squares.
     slope_covariance : ndarray of shape (n_classes, n_columns), optional
         Covariance of the class means and the slopes on covariates, for a variance of 1.
+    values : ValueDesign, optional
+        What missing values change for each feature, where there are covariates.
     """
 
     mean_covariance: FloatArray
     expected_squares: float
     degrees_of_freedom: float
     slope_covariance: FloatArray | None = None
+    values: ValueDesign | None = None
+
+    def features(self, chosen: IntArray) -> Design:
+        """That of some features."""
+        if self.values is None:
+            return self
+        return replace(self, values=self.values.features(chosen))
 
 
 register(
@@ -60,8 +70,9 @@ register(
             "expected_squares": Scalar((float,), least=0.0),
             "degrees_of_freedom": Scalar((float,), least=0.0),
             "slope_covariance": Array(("k", "m")),
+            "values": Nested(("ValueDesign",)),
         },
-        optional=frozenset({"slope_covariance"}),
+        optional=frozenset({"slope_covariance", "values"}),
     )
 )
 

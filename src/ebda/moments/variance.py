@@ -60,6 +60,10 @@ def degrees_of_freedom(moments: ClassMoments) -> float | FloatArray:
     df: FloatArray = n.sum(axis=0) - np.count_nonzero(n > 0, axis=0)
     if moments.design is not None:
         plain = moments.counts.sum() - len(moments.counts)
+        values = moments.design.values
+        if values is not None:
+            df = df - values.rank
+            plain = plain - len(values.inverse)
         df = df * (moments.residual_df / max(float(plain), 1e-300))
     return np.maximum(df, 0.0)
 

@@ -141,8 +141,10 @@ def missing_values(case: Case) -> Caution | None:
         "chance, and not where they are missing because of what they are."
     )
     if len(gone):
+        adjusted = case.model.covariates_ is not None
+        also = ", or confounded with covariates," if adjusted else ""
         words += (
-            f" {count(len(gone), 'feature')} without a value in some class "
+            f" {count(len(gone), 'feature')} without a value in some class{also} "
             f"{'has' if len(gone) == 1 else 'have'} no weight."
         )
     return Caution(bool(len(gone)), "Missing values", words)

@@ -43,6 +43,7 @@ def method(case: Case) -> list[str]:
         ],
         _factors(case),
         _scales(case),
+        _wild(case),
         _choice(case),
         f"{_some(weighted, case.n_features)} a weight in the rule. "
         f"{_found(case)} Weights are for prediction and q-values for findings: many "
@@ -100,6 +101,11 @@ def _factors(case: Case) -> str:
 def _scales(case: Case) -> str:
     scale = case.model.sample_scale_
     return "" if scale is None else str(scale)
+
+
+def _wild(case: Case) -> str:
+    found = case.model.wild_values_
+    return "" if found is None else str(found)
 
 
 def _choice(case: Case) -> str:

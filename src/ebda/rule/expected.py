@@ -22,6 +22,7 @@ midpoint alone was as good in real data.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -153,6 +154,58 @@ class Finish:
         factors = solve_packed(self.information - lost, about)
         score += np.einsum("ick,ick->ic", weights.reshape(shape), factors)
         return score
+
+
+@dataclass(frozen=True, eq=False)
+class WithoutOffsets:
+    """The last step of scores, and of what features add to the offsets of samples.
+
+    Parameters
+    ----------
+    finish : callable
+        The last step of the scores.
+    total : ndarray of shape (n_offsets,)
+        Offsets of samples without missing values.
+    """
+
+    finish: Callable[[FloatArray], FloatArray]
+    total: FloatArray
+
+    def __call__(self, sums: FloatArray) -> FloatArray:
+        """Scores, and the offsets less those of the features that are missing."""
+        of_rule, lost = np.split(sums, [sums.shape[1] - len(self.total)], axis=1)
+        return np.hstack([self.finish(of_rule), self.total - lost])
+
+
+@dataclass(frozen=True, eq=False)
+class OffsetGaps:
+    """A rule for missing values that also adds up offsets over the others.
+
+    Parameters
+    ----------
+    rule : GapScores
+        For the scores.
+    offsets : ndarray of shape (n_offsets, n_features)
+        What each feature adds, where its value is there.
+    """
+
+    rule: GapScores
+    offsets: FloatArray
+
+    @property
+    def values(self) -> FloatArray:
+        """What the values that are there are multiplied with."""
+        return self.rule.values
+
+    @cached_property
+    def gaps(self) -> FloatArray:
+        """What is added up over the features that are missing."""
+        return np.vstack([self.rule.gaps, self.offsets])
+
+    @property
+    def finish(self) -> WithoutOffsets:
+        """From these sums to scores and offsets."""
+        return WithoutOffsets(self.rule.finish, self.offsets.sum(axis=1))
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,6 +29,7 @@ from ebda.covariance import Covariance
 from ebda.kernels.rows import divide_by_root, inner_products, row_products
 from ebda.moments import ClassMoments, Contrasts
 from ebda.moments.contrasts import error_factor, variance_of
+from ebda.moments.design import Design
 from ebda.typing import FloatArray
 
 
@@ -148,32 +149,33 @@ def midpoint_bias(contrasts: Contrasts, counts: FloatArray) -> FloatArray:
     return bias
 
 
-def slope_bias(
-    divergence: FloatArray, contrasts: Contrasts, covariance: FloatArray
-) -> FloatArray:
-    """What the error of the slopes on covariates adds to the scores, for each unit.
+def slope_covariance(contrasts: Contrasts, design: Design) -> FloatArray | None:
+    """Covariance of the contrasts with the slopes on covariates, for a variance of 1.
 
     The slopes B and the class means m are estimated from the same noise. So the score
     of ``x - c B`` has the bias ``- div eta * (P - Q) cov(m, B) c``, by Stein's lemma as
-    that of the midpoint, and would tell the class from the covariates c.
+    that of the midpoint, and would tell the class from the covariates c. This times the
+    divergence is to be added to the scores for a unit of each covariate.
 
     Parameters
     ----------
-    divergence : ndarray of shape (n_contrasts, n_features)
-        ``d eta_j / d z_j`` of every feature of the rule.
     contrasts : Contrasts
         P and Q.
-    covariance : ndarray of shape (n_classes, n_columns)
-        Of class means and slopes, for a variance of 1.
+    design : Design
+        That of the samples.
 
     Returns
     -------
-    ndarray of shape (n_contrasts, n_columns)
-        What is to be added to the scores for a unit of each covariate.
+    ndarray of shape (n_contrasts, n_columns, 1) or (n_contrasts, n_columns, n_features)
+        ``(P - Q) cov(m, B)``, for each feature where values are missing; None without
+        covariates.
     """
     sides = contrasts.positive - contrasts.negative
-    bias: FloatArray = divergence.sum(axis=1)[:, None] * (sides @ covariance)
-    return bias
+    if design.slope_covariance is None:
+        return None
+    if design.values is not None:
+        return design.values.of_slopes(sides)
+    return np.asarray((sides @ design.slope_covariance)[..., None])
 
 
 def log_odds(class_prior: FloatArray) -> FloatArray:

@@ -262,12 +262,12 @@ def _score_folds(
             how = recipe.shrinkage(name)
             weights, variance = e.weights(how, recipe.kappa)
             add = np.zeros_like(bias)
-            total = None
+            divergence = None
             if correct or adjusted:
                 divergence = e.divergence(how, recipe.kappa)
-                total = divergence.sum(axis=1)
-                add = (divergence if bias.ndim == 2 else total) * bias
+                each = divergence if bias.ndim == 2 else divergence.sum(axis=1)
+                add = each * bias
             sd = np.sqrt(variance.reshape(len(test), -1).sum(axis=1))
-            score = stack.scores(weights, add, test, total)
+            score = stack.scores(weights, add, test, divergence)
             scores[name] = score / np.where(sd > 0, sd, 1.0)[held, None]
     return np.stack([scores[name] for name in recipe.names])

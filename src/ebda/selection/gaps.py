@@ -5,6 +5,10 @@ samples of a fold is that of all samples, plus the sum of their residuals over t
 number of them that have a value. A held-out sample has the score that a new one would
 have: a missing value adds what is expected of it given the others
 (:mod:`ebda.rule.expected`), under the factors of the training samples.
+
+With covariates the residuals of the training samples are regressed on them again, each
+feature on the values that it has (:mod:`ebda.moments.values`): held-out samples are
+adjusted by slopes that do not know them.
 """
 
 from __future__ import annotations
@@ -19,6 +23,7 @@ from ebda.covariance import Summary
 from ebda.kernels.threads import no_fork
 from ebda.moments import Contrasts
 from ebda.moments.contrasts import error_factor
+from ebda.moments.values import ValueRegression, regress_values, value_rows
 from ebda.rule.expected import Expectation
 from ebda.typing import FloatArray, IntArray
 
@@ -72,8 +77,37 @@ class FoldGaps:
 
     @cached_property
     @no_fork()
+    def regressions(self) -> list[ValueRegression]:
+        """Those of the residuals of the training samples of each fold."""
+        data, samples, C = self.data, self.data.samples, self.data.covariates
+        assert samples is not None
+        assert C is not None
+        k, root = len(data.moments.counts), np.sqrt(samples.weight)
+        there = self.present.astype(np.float64)
+        found = []
+        for t in self.train:
+            known = samples.codes[t], k, C[t] / self.column_scale, samples.weight[t]
+            rows, masks = value_rows(*known)
+            sums = (rows / root[t]) @ data.rows[t] * self.unit
+            middle = np.zeros((k, C.shape[1]))
+            found.append(regress_values(sums, masks @ there[t], middle))
+        return found
+
+    @cached_property
+    def column_scale(self) -> FloatArray:
+        """Root of the sum of squares of each covariate."""
+        samples, C = self.data.samples, self.data.covariates
+        assert samples is not None
+        assert C is not None
+        scale: FloatArray = np.sqrt(samples.weight @ C**2)
+        return np.where(scale > 0, scale, 1.0)
+
+    @cached_property
+    @no_fork()
     def moved(self) -> FloatArray:
         """Class means of the folds less those of all samples, of that shape too."""
+        if self.data.covariates is not None:
+            return np.stack([found.means for found in self.regressions])
         member = self._member
         total = member.reshape(-1, member.shape[2]) @ self.data.rows
         moved: FloatArray = total.reshape(self.n_values.shape) * self.unit
@@ -104,7 +138,62 @@ class FoldGaps:
             difference[:, (n <= 0).any(axis=0)] = 0.0
             d.append(difference)
             factor.append(error_factor(w**2, n))
+        if self.data.covariates is not None:
+            for difference, found in zip(d, self.regressions, strict=True):
+                difference[:, found.confounded] = 0.0
         return np.concatenate(d), np.concatenate(factor)
+
+    def adjustment(self, fold: int, held: IntArray) -> FloatArray | float:
+        """What the covariates of held-out samples take from their residuals.
+
+        Parameters
+        ----------
+        fold : int
+            Number of the fold.
+        held : ndarray of int
+            The samples.
+        """
+        C = self.data.covariates
+        if C is None:
+            return 0.0
+        columns = C[held] / self.column_scale
+        taken: FloatArray = columns @ self.regressions[fold].slopes
+        return taken * self.present[held]
+
+    @no_fork()
+    def biases(
+        self, differences: FloatArray, divergence: FloatArray, test: list[IntArray]
+    ) -> list[FloatArray]:
+        """What errors of the slopes take from the scores of held-out samples.
+
+        Parameters
+        ----------
+        differences : ndarray of shape (n_folds * n_contrasts, n_classes)
+            Weights of the class means.
+        divergence : ndarray of shape (n_folds * n_contrasts, n_features)
+            That of the rules.
+        test : list of ndarray of int
+            The samples of each fold.
+
+        Returns
+        -------
+        list of ndarray of shape (n_contrasts, n_held_out)
+        """
+        C = self.data.covariates
+        assert C is not None
+        parts = []
+        sides, each = (np.split(a, len(test)) for a in (differences, divergence))
+        for own, d, found, held in zip(
+            sides, each, self.regressions, test, strict=True
+        ):
+            means = np.einsum("ck,kqj->cqj", own, found.class_covariates)
+            between = -np.einsum("cqj,qrj->crj", means, found.inverse)
+            between *= d[:, None]
+            c, q, p = between.shape
+            there = self.present[held].astype(np.float64)
+            taken = (there @ between.reshape(-1, p).T).reshape(-1, c, q)
+            parts.append(np.einsum("icq,iq->ci", taken, C[held] / self.column_scale))
+        return parts
 
     def midpoint_bias(self, contrasts: Contrasts) -> FloatArray:
         """Bias of the midpoint for each unit of the divergence, of every feature.

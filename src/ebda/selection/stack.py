@@ -173,13 +173,13 @@ class FoldStack:
             (self.contrasts.positive + self.contrasts.negative) / 2, len(test)
         )
         held = []
-        for fold, middle, moved, t in zip(
-            self.folds, sides, gaps.moved, test, strict=True
+        for f, (fold, middle, moved, t) in enumerate(
+            zip(self.folds, sides, gaps.moved, test, strict=True)
         ):
             factors = factors_of(fold) if self.expects else None
             held.append(
                 HeldOutGaps(
-                    self.data.rows[t] * (gaps.unit / root[t]),
+                    self.data.rows[t] * (gaps.unit / root[t]) - gaps.adjustment(f, t),
                     gaps.present[t],
                     samples.codes[t],
                     self.means,
@@ -189,6 +189,12 @@ class FoldStack:
             )
         vars(self)["_known_held_out"] = test, held
         return held
+
+    @property
+    def _differences(self) -> FloatArray:
+        """Weights of the class means in the contrasts of all folds."""
+        differences: FloatArray = self.contrasts.positive - self.contrasts.negative
+        return differences
 
     @no_fork()
     def scores(
@@ -209,16 +215,18 @@ class FoldStack:
             values are missing.
         test : list of ndarray of int
             The samples of each fold.
-        divergence : ndarray of shape (n_folds * n_contrasts,), optional
-            Sums of the divergence, for the bias by covariates
-            (:func:`ebda.rule.linear_rule.slope_bias`); None leaves it.
+        divergence : ndarray of shape (n_folds * n_contrasts, n_features), optional
+            For the bias by covariates
+            (:func:`ebda.rule.linear_rule.slope_covariance`); None leaves it.
         """
         n, codes = len(self.train), self.samples.codes
         if self.gaps is not None:
             folds = np.split(weights, n), np.split(correction, n), self._held_out(test)
-            return np.concatenate(
-                [held.scores(w, add).T for w, add, held in zip(*folds, strict=True)]
-            )
+            scores = [held.scores(w, add) for w, add, held in zip(*folds, strict=True)]
+            if divergence is not None and self.data.covariates is not None:
+                biases = self.gaps.biases(self._differences, divergence, test)
+                scores = [s + bias for s, bias in zip(scores, biases, strict=True)]
+            return np.concatenate([score.T for score in scores])
         on_rows = np.split(weights @ self.data.rows.T, n)
         on_means = np.split(weights @ self.means.T, n)
         sides = self.contrasts.positive + self.contrasts.negative
@@ -226,11 +234,9 @@ class FoldStack:
         parts = []
         covariates = self.data.covariates
         slopes = [None] * n if covariates is None else self._coefficients[1]
-        differences = self.contrasts.positive - self.contrasts.negative
-        if divergence is None:
-            differences = np.zeros_like(differences)
-        else:
-            differences *= divergence[:, None]
+        differences = np.zeros_like(sides)
+        if divergence is not None:
+            differences = self._differences * divergence.sum(axis=1)[:, None]
         for rows, means, middle, add, combine, held, moved, own in zip(
             on_rows,
             on_means,

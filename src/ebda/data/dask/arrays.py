@@ -17,7 +17,11 @@ from ebda.cached import cached_property
 from ebda.data.dask.pieces import Grid, as_values, edges
 from ebda.data.dask.running import Runner, tree
 from ebda.data.dask.samples import ClusterSamples, NotKeptError
-from ebda.data.disk.adjusted import adjusted_block, block_products
+from ebda.data.disk.adjusted import (
+    adjusted_block,
+    block_products,
+    block_value_products,
+)
 from ebda.data.finite import check_block
 from ebda.data.matrix import Matrix, in_two_dimensions
 from ebda.data.protocols import GapRule, Labels, Samples
@@ -132,8 +136,16 @@ class DaskData(Matrix):
         )
 
     def products(self, rows: FloatArray) -> FloatArray:
+        return self._summed(_block_products, rows)
+
+    def value_products(self, rows: FloatArray, masks: FloatArray) -> FloatArray:
+        of_values = partial(_block_value_products, n_rows=len(rows))
+        return self._summed(of_values, np.vstack([rows, masks]))
+
+    def _summed(self, function: Any, rows: FloatArray) -> FloatArray:
+        """Sums over the samples of what a function makes of each chunk and the rows."""
         parts = da.blockwise(
-            _block_products,
+            function,
             "iqj",
             *(self.X, "ij", self._by_row(rows.T), "iq"),
             dtype=np.float64,
@@ -243,6 +255,11 @@ def _block_products(block: Any, rows: FloatArray) -> FloatArray:
     return block_products(as_values(block), rows.T)[None]
 
 
+def _block_value_products(block: Any, rows: FloatArray, n_rows: int) -> FloatArray:
+    parts = rows.T[:n_rows], rows.T[n_rows:]
+    return block_value_products(as_values(block), *parts)[None]
+
+
 def _adjusted_block(
     block: Any, covariates: FloatArray, slopes: FloatArray
 ) -> FloatArray:
@@ -281,9 +298,11 @@ def _completed(
     return out
 
 
-def with_chunks_of(score: Any, values: FloatArray) -> Any:
-    """An array of the shape of lazy scores, in their chunks."""
-    return da.from_array(values, chunks=score.chunks)
+def with_rows(score: Any, values: FloatArray) -> Any:
+    """Lazy scores, and further columns that are in memory."""
+    columns = da.from_array(values, chunks=(score.chunks[0], (values.shape[1],)))
+    joined = da.concatenate([score, columns], axis=1)
+    return joined.rechunk({1: joined.shape[1]})
 
 
 def _block_lengths(block: Any, vectors: FloatArray, rows: FloatArray) -> FloatArray:

@@ -150,6 +150,20 @@ class DeviceData:
             out[:, cols] = part
         return out
 
+    def value_products(self, rows: FloatArray, masks: FloatArray) -> FloatArray:
+        matrix, xp = self.matrix, self.matrix.xp
+        out = np.empty((len(rows) + len(masks), self.shape[1]))
+        sent, sent_masks = matrix.send(rows), matrix.send(masks)
+
+        def multiply(_: slice, block: Any) -> FloatArray:
+            there = 1.0 - xp.astype(xp.isnan(block), xp.float64)
+            sums = sent @ fill_missing(xp, block)
+            return matrix.host(xp.concat([sums, sent_masks @ there], axis=0))
+
+        for cols, part in matrix.blocks(multiply):
+            out[:, cols] = part
+        return out
+
     def adjusted(self, covariates: FloatArray, slopes: FloatArray) -> DeviceData:
         return replace(
             self, matrix=replace(self.matrix, covariates=covariates, slopes=slopes)

@@ -15,6 +15,9 @@ from ebda.data.matrix import Matrix
 from ebda.kernels.threads import no_fork
 from ebda.typing import FloatArray, IntArray
 
+# Sums this small, relative to what is summed, are rounding.
+_NEGLIGIBLE = 1e-13
+
 
 @dataclass(frozen=True, eq=False)
 class ArrayInMemory(Matrix, Source):
@@ -91,6 +94,33 @@ def adjusted_block(
     """
     dense = values.toarray() if sparse.issparse(values) else values
     return np.asarray(dense - covariates @ slopes)
+
+
+@no_fork()
+def block_value_products(
+    values: Any, rows: FloatArray, masks: FloatArray
+) -> FloatArray:
+    """``rows values`` with zero in place of NaN, above ``masks`` times what is no NaN.
+
+    >>> X = np.array([[1.0, np.nan], [2.0, 3.0]])
+    >>> block_value_products(X, np.array([[1.0, 10.0]]), np.ones((1, 2)))
+    array([[21., 30.],
+           [ 2.,  1.]])
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        if not sparse.issparse(values):
+            there = ~np.isnan(values)
+            sums = rows @ np.where(there, values, 0.0)
+            return np.vstack([sums, masks @ there.astype(np.float64)])
+        known, missing = values.astype(np.float64), values.astype(np.float64)
+        nan = np.isnan(known.data)
+        known.data = np.where(nan, 0.0, known.data)
+        missing.data = nan.astype(np.float64)
+        counts = masks.sum(axis=1)[:, None] - (missing.T @ masks.T).T
+        # Where all are missing, nothing is left but rounding.
+        most = np.abs(masks).sum(axis=1)[:, None]
+        counts[np.abs(counts) <= _NEGLIGIBLE * most] = 0.0
+        return np.vstack([(known.T @ rows.T).T, counts])
 
 
 @no_fork()

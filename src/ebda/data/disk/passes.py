@@ -11,7 +11,11 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from ebda.data.disk.adjusted import AdjustedSource, block_products
+from ebda.data.disk.adjusted import (
+    AdjustedSource,
+    block_products,
+    block_value_products,
+)
 from ebda.data.disk.kept import Kept, keep_rows
 from ebda.data.disk.source import Block, Source
 from ebda.data.finite import check_block
@@ -221,6 +225,13 @@ class BlockedData:
         for block, values in prefetched(self.source, self.source.plan()):
             summing = self._summing(values, block)
             out[:, block.cols] += summing.products(rows[:, block.rows])
+        return out
+
+    def value_products(self, rows: FloatArray, masks: FloatArray) -> FloatArray:
+        out = np.zeros((len(rows) + len(masks), self.shape[1]))
+        for block, values in prefetched(self.source, self.source.plan()):
+            own = rows[:, block.rows], masks[:, block.rows]
+            out[:, block.cols] += block_value_products(values, *own)
         return out
 
     def adjusted(self, covariates: FloatArray, slopes: FloatArray) -> BlockedData:
