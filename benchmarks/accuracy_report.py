@@ -10,11 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
-from accuracy_scores import OURS, Grid, Score, grid, pairs
+from accuracy_scores import FEWEST_REPEATS, OURS, Fewer, Grid, Score, grid, pairs
 from bars import Bar
 from bars import to_markdown as bars_markdown
 from bars import to_terminal as bars_terminal
-from peers import METHODS, SCREENED
+from peers import METHODS, SCREENED, SKIPPED
 from real_data import FOLDS
 from simulations import Comparison
 
@@ -109,6 +109,25 @@ def _pairs_markdown(g: Grid) -> list[str]:
     return lines
 
 
+def _fewer_markdown(fewer: Sequence[Fewer]) -> list[str]:
+    columns = ["sets", "repeats", "error", "ours", "won", "tied", "lost", "fit time, s"]
+    lines = [
+        "\n## Run on fewer splits\n",
+        f"Methods without {FEWEST_REPEATS} repeats of every set have no part in bars, "
+        "ranks and means. *repeats* are those of all their sets together, and *ours* "
+        "is the error of EBClassifier on the same splits: won where it is smaller.\n",
+        *_head("method", columns),
+    ]
+    for f in fewer:
+        counts = map(str, (f.won, f.tied, f.lost))
+        errors = _text(f.error, 4), _text(f.ours, 4)
+        cells = [str(f.sets), str(f.repeats), *errors, *counts, _text(f.fit_time, 2)]
+        lines.append(_row(f.method, cells))
+    left_out = [f.method for f in fewer if f.method in SKIPPED]
+    notes = [f"- {method}: {SKIPPED[method].reason}" for method in left_out]
+    return [*lines, *(["", *notes] if notes else [])]
+
+
 def _loss_markdown(g: Grid) -> list[str]:
     lines = _head("set", g.methods)
     for name, row in zip(g.sets, g.log_loss, strict=True):
@@ -172,6 +191,7 @@ def _repeats(scores: Sequence[Score]) -> str:
 
 def to_markdown(
     scores: Sequence[Score],
+    fewer: Sequence[Fewer],
     rows: Sequence[Comparison],
     data: Sequence[str],
     bars: Sequence[Bar],
@@ -210,6 +230,7 @@ def to_markdown(
             "Sets on which EBClassifier errs less, as much, and more; the share of "
             "sets won counts ties as half; ± is the standard error over sets.\n",
             *_pairs_markdown(g),
+            *(_fewer_markdown(fewer) if fewer else []),
             "\n## Log-loss\n",
             "Natural logarithms, probabilities no smaller than 1e-15. The Brier score "
             "above sums over all classes: for two it is twice the usual.\n",
