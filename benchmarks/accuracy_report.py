@@ -14,7 +14,7 @@ from accuracy_scores import FEWEST_REPEATS, OURS, Fewer, Grid, Score, grid, pair
 from bars import Bar
 from bars import to_markdown as bars_markdown
 from bars import to_terminal as bars_terminal
-from peers import METHODS, SCREENED, SKIPPED
+from peers import METHODS, SCREENED
 from real_data import FOLDS
 from simulations import Comparison
 
@@ -123,9 +123,13 @@ def _fewer_markdown(fewer: Sequence[Fewer]) -> list[str]:
         errors = _text(f.error, 4), _text(f.ours, 4)
         cells = [str(f.sets), str(f.repeats), *errors, *counts, _text(f.fit_time, 2)]
         lines.append(_row(f.method, cells))
-    left_out = [f.method for f in fewer if f.method in SKIPPED]
-    notes = [f"- {method}: {SKIPPED[method].reason}" for method in left_out]
-    return [*lines, *(["", *notes] if notes else [])]
+    return lines
+
+
+def _not_run(compared: Sequence[str], fewer: Sequence[Fewer]) -> list[str]:
+    there = {*compared, *(f.method for f in fewer)}
+    missing = [method for method in METHODS if method not in there]
+    return [f"\nNot run yet: {', '.join(missing)}."] if missing else []
 
 
 def _loss_markdown(g: Grid) -> list[str]:
@@ -231,6 +235,7 @@ def to_markdown(
             "sets won counts ties as half; ± is the standard error over sets.\n",
             *_pairs_markdown(g),
             *(_fewer_markdown(fewer) if fewer else []),
+            *_not_run(g.methods, fewer),
             "\n## Log-loss\n",
             "Natural logarithms, probabilities no smaller than 1e-15. The Brier score "
             "above sums over all classes: for two it is twice the usual.\n",
