@@ -233,6 +233,15 @@ NAMED = (
         "Oracle",
     ),
     Method(
+        "both thresholds by a Bayes procedure",
+        "the paper, an open problem",
+        '{py:class}`~ebda.EBClassifier` with `covariance="sparse"`',
+        "section 5",
+        "test_sparse_covariance.py::test_it_is_ahead_of_fixed_thresholds",
+        "fixed thresholds",
+        "Sparse covariance",
+    ),
+    Method(
         "elliptical distributions",
         "the paper, an open problem",
         "{py:func}`ebda.theory.elliptical_error_rate`",
