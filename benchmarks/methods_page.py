@@ -279,6 +279,15 @@ BESIDE = (
         "ShrinkageDA",
     ),
     Method(
+        "shrinkage DA of selected features",
+        "Ahdesmäki and Strimmer 2010; Strimmer 2008 (fdrtool)",
+        _baseline("ShrinkageDA", "max_local_fdr=0.8"),
+        "R's sda.ranking: CAT scores, false nondiscovery rates",
+        "test_shrinkage_da_selection.py::test_it_is_that_of_r",
+        "R's sda and fdrtool",
+        "ShrinkageDA, selected",
+    ),
+    Method(
         "MVA",
         "Oh and Park 2024, arXiv 2401.08975",
         _baseline("MeanVarianceAdaptive"),

@@ -56,6 +56,9 @@ FURTHER: dict[str, Maker] = {
     ),
     "PseudoInverseLDA": lambda n_jobs, seed: PseudoInverseLDA(priors="uniform"),
     "ShrinkageDA": lambda n_jobs, seed: ShrinkageDA(priors="uniform"),
+    "ShrinkageDA, selected": lambda n_jobs, seed: ShrinkageDA(
+        priors="uniform", max_local_fdr=0.8
+    ),
     "RegularizedDA": lambda n_jobs, seed: RegularizedDA(
         priors="uniform", cv=_FOLDS, random_state=seed
     ),
