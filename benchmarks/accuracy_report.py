@@ -38,7 +38,9 @@ DEVELOPED = (
 NOTES = (
     "*DP* and *Sparse DP* have the paper's leukemia settings, *DP (study 1)* those of "
     "its simulations with 50 batches. *Shrinkage DA (sda)* is R's sda with all "
-    "features; its probabilities are not rounded as R rounds them. *PLS-DA* has its "
+    "features; its probabilities are not rounded as R rounds them. *Regularised DA* is "
+    "Friedman's, with *centroids* R's rda; *Dicker and Zhao* is the Bayes rule with "
+    "nonparametric priors of independent features. *PLS-DA* has its "
     "number of components cross-validated and the softmax of the fitted values as "
     "probabilities, as R's caret has by default. *Elastic net* is half lasso, half "
     f"ridge, by scikit-learn's saga on the {SCREENED} features with the largest F "
