@@ -174,7 +174,7 @@ NAMED = (
         "two-group prior, centred at the data",
         "Martin and Walker 2014, Electronic Journal of Statistics 8",
         _prior("MartinWalker"),
-        "[the formulas](mathematics.md#named-priors)",
+        "[the formulas](mathematics.md#priors-that-the-paper-names)",
         "test_martin_walker.py::test_it_is_the_sum_over_all_sets",
         "the sum over all sets of effects",
         "MartinWalker",
