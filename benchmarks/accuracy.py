@@ -119,20 +119,22 @@ def main() -> None:
     scores = accuracy_scores.summarise(
         r for r in records if r["repeat"] < options.repeats
     )
+    compared, names = accuracy_scores.parted(scores)
+    fewer = [accuracy_scores.on_the_same_splits(records, name) for name in names]
     rows = simulations.compare(out / "simulations.jsonl")
     (out / "accuracy.csv").write_text(accuracy_scores.to_csv(scores))
     (out / "simulations.csv").write_text(simulations.to_csv(rows))
     there = {score.set for score in scores}
     data = [str(real_data.load(name)) for name in real_data.names() if name in there]
     bars = [
-        *(accuracy_scores.judge(accuracy_scores.grid(scores)) if scores else []),
+        *(accuracy_scores.judge(accuracy_scores.grid(compared)) if compared else []),
         *fit_time.judge(fit_time.read(out / fit_time.FILE)),
         *no_signal.judge(no_signal.read(out / no_signal.FILE)),
     ]
-    text = report.to_markdown(scores, rows, data, bars, command)
+    text = report.to_markdown(compared, fewer, rows, data, bars, command)
     (out / "README.md").write_text(text)
-    accuracy_figure.draw(scores, rows, out)
-    print(report.to_terminal(scores, rows, bars))
+    accuracy_figure.draw(compared, rows, out)
+    print(report.to_terminal(compared, rows, bars))
     print(f"\nWritten to {out}")
 
 

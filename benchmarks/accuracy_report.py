@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from accuracy_scores import OURS, Grid, Score, grid, pairs
+from accuracy_scores import FEWEST_REPEATS, OURS, Fewer, Grid, Score, grid, pairs
 from bars import Bar
 from bars import to_markdown as bars_markdown
 from bars import to_terminal as bars_terminal
@@ -38,7 +38,9 @@ DEVELOPED = (
 NOTES = (
     "*DP* and *Sparse DP* have the paper's leukemia settings, *DP (study 1)* those of "
     "its simulations with 50 batches. *Shrinkage DA (sda)* is R's sda with all "
-    "features; its probabilities are not rounded as R rounds them. *PLS-DA* has its "
+    "features; its probabilities are not rounded as R rounds them. *Regularised DA* is "
+    "Friedman's, with *centroids* R's rda; *Dicker and Zhao* is the Bayes rule with "
+    "nonparametric priors of independent features. *PLS-DA* has its "
     "number of components cross-validated and the softmax of the fitted values as "
     "probabilities, as R's caret has by default. *Elastic net* is half lasso, half "
     f"ridge, by scikit-learn's saga on the {SCREENED} features with the largest F "
@@ -109,6 +111,29 @@ def _pairs_markdown(g: Grid) -> list[str]:
     return lines
 
 
+def _fewer_markdown(fewer: Sequence[Fewer]) -> list[str]:
+    columns = ["sets", "repeats", "error", "ours", "won", "tied", "lost", "fit time, s"]
+    lines = [
+        "\n## Run on fewer splits\n",
+        f"Methods without {FEWEST_REPEATS} repeats of every set have no part in bars, "
+        "ranks and means. *repeats* are those of all their sets together, and *ours* "
+        "is the error of EBClassifier on the same splits: won where it is smaller.\n",
+        *_head("method", columns),
+    ]
+    for f in fewer:
+        counts = map(str, (f.won, f.tied, f.lost))
+        errors = _text(f.error, 4), _text(f.ours, 4)
+        cells = [str(f.sets), str(f.repeats), *errors, *counts, _text(f.fit_time, 2)]
+        lines.append(_row(f.method, cells))
+    return lines
+
+
+def _not_run(compared: Sequence[str], fewer: Sequence[Fewer]) -> list[str]:
+    there = {*compared, *(f.method for f in fewer)}
+    missing = [method for method in METHODS if method not in there]
+    return [f"\nNot run yet: {', '.join(missing)}."] if missing else []
+
+
 def _loss_markdown(g: Grid) -> list[str]:
     lines = _head("set", g.methods)
     for name, row in zip(g.sets, g.log_loss, strict=True):
@@ -172,6 +197,7 @@ def _repeats(scores: Sequence[Score]) -> str:
 
 def to_markdown(
     scores: Sequence[Score],
+    fewer: Sequence[Fewer],
     rows: Sequence[Comparison],
     data: Sequence[str],
     bars: Sequence[Bar],
@@ -210,6 +236,8 @@ def to_markdown(
             "Sets on which EBClassifier errs less, as much, and more; the share of "
             "sets won counts ties as half; ± is the standard error over sets.\n",
             *_pairs_markdown(g),
+            *(_fewer_markdown(fewer) if fewer else []),
+            *_not_run(g.methods, fewer),
             "\n## Log-loss\n",
             "Natural logarithms, probabilities no smaller than 1e-15. The Brier score "
             "above sums over all classes: for two it is twice the usual.\n",

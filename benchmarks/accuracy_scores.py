@@ -16,6 +16,8 @@ from peers import METHODS
 from real_data import FOLDS, Record
 
 OURS = "EBClassifier"
+# Repeats of every set that a method needs to be compared with all others.
+FEWEST_REPEATS = 2
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,84 @@ def to_csv(scores: Iterable[Score]) -> str:
         cells = astuple(score)
         writer.writerow([f"{c:.6g}" if isinstance(c, float) else c for c in cells])
     return text.getvalue()
+
+
+def parted(scores: Sequence[Score]) -> tuple[list[Score], list[str]]:
+    """Scores of the methods with enough repeats of all sets, and the other methods.
+
+    Bars, ranks and means over sets are of the former alone.
+    """
+    sets = {score.set for score in scores}
+    enough: dict[str, set[str]] = defaultdict(set)
+    for score in scores:
+        enough[score.method] |= (
+            {score.set} if score.repeats >= FEWEST_REPEATS else set()
+        )
+    compared = {method for method, found in enough.items() if found == sets}
+    there = {score.method for score in scores}
+    fewer = [m for m in METHODS if m in there and m not in compared]
+    return [score for score in scores if score.method in compared], fewer
+
+
+@dataclass(frozen=True)
+class Fewer:
+    """A method that was run on some splits only, and ours on the same ones.
+
+    Parameters
+    ----------
+    method : str
+        The method.
+    sets, repeats : int
+        Sets with a complete repeat, and complete repeats of them all together.
+    error, ours : float
+        Mean errors over sets.
+    won, tied, lost : int
+        Sets on which ours is smaller, equal and larger.
+    fit_time : float
+        Mean seconds of a fit.
+    """
+
+    method: str
+    sets: int
+    repeats: int
+    error: float
+    ours: float
+    won: int
+    tied: int
+    lost: int
+    fit_time: float
+
+
+def on_the_same_splits(records: Sequence[Record], method: str) -> Fewer:
+    """A method against ours, on the complete repeats that both have."""
+    by_place: dict[tuple[str, int, str], list[Record]] = defaultdict(list)
+    for r in records:
+        if r["method"] in (method, OURS):
+            by_place[r["set"], r["repeat"], r["method"]].append(r)
+    errors: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    for (name, repeat, who), folds in by_place.items():
+        ours = by_place.get((name, repeat, OURS), [])
+        if who == method and len(folds) == len(ours) == FOLDS:
+            both = (
+                float(np.average([r["error"] for r in f], weights=_samples(f)))
+                for f in (folds, ours)
+            )
+            theirs, own = both
+            errors[name].append((theirs, own))
+    means = np.array([np.mean(pairs, axis=0) for pairs in errors.values()])
+    means = means.reshape(-1, 2)
+    difference = np.round(means[:, 1] - means[:, 0], 12)
+    times = [r["fit_time"] for r in records if r["method"] == method]
+    error, ours_error = means.mean(axis=0) if len(means) else (np.nan, np.nan)
+    return Fewer(
+        method,
+        len(errors),
+        sum(map(len, errors.values())),
+        float(error),
+        float(ours_error),
+        *(int((sign == np.sign(difference)).sum()) for sign in (-1, 0, 1)),
+        float(np.mean(times)),
+    )
 
 
 @dataclass(frozen=True)
@@ -211,7 +291,10 @@ def pairs(g: Grid) -> list[Pairs]:
 
 
 def judge(g: Grid) -> list[Bar]:
-    """The bars of the real data; not measured where a method lacks a set."""
+    """The bars of the real data; not measured where a method lacks a set.
+
+    `parted` leaves such methods out.
+    """
     if OURS not in g.methods or len(g.methods) < 2:
         return []
     ours = g.methods.index(OURS)

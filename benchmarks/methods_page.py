@@ -20,8 +20,8 @@ from ebda.paper.summary import Cell, summarise
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "methods.md"
 RECORDS = ROOT / "docs" / "reproduction" / "runs.jsonl"
-# Cells with fewer repetitions are marked.
-ENOUGH = 20
+# Methods with fewer repetitions in some row are named.
+ENOUGH = 5
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ NAMED = (
         "thresholded covariance",
         "Bickel and Levina 2008, Annals of Statistics 36",
         _baseline("ThresholdedLDA"),
-        "sections 2 and 3",
+        "the threshold by section 3",
         "test_thresholded_lda.py::test_a_threshold_is_its_definition",
         "the definition; LDA and IR at the ends",
         "ThresholdedLDA",
@@ -111,7 +111,7 @@ NAMED = (
         "LPD",
         "Cai and Liu 2012, JASA 106",
         _baseline("LinearProgrammingDA"),
-        "the linear program of section 2",
+        "the linear program",
         "test_linear_programming_da.py::test_it_agrees_with_highs",
         "HiGHS on the whole program; the duality gap",
         "LinearProgrammingDA",
@@ -129,7 +129,7 @@ NAMED = (
         "FAIR",
         "Fan and Fan 2008, Annals of Statistics 36",
         _baseline("FAIR"),
-        "section 4",
+        "equation 4.3",
         "test_baselines.py::test_fair_with_unequal_classes_is_that_of_hidimda",
         "R's HiDimDA",
         "FAIR",
@@ -140,7 +140,7 @@ NAMED = (
         f"{_baseline('GreenshteinPark')}, {_prior('Kernel')}",
         "Tweedie's formula with a kernel",
         "test_baselines.py::test_kernel_equals_the_reference",
-        "the authors' program",
+        "the scripts' sums over all pairs",
         "EB",
     ),
     Method(
@@ -165,16 +165,16 @@ NAMED = (
         "two-group prior, Laplace slab",
         "Johnstone and Silverman 2004, Annals of Statistics 32",
         _prior("PointLaplace"),
-        "section 2; EbayesThresh",
+        "the section on estimation; EbayesThresh",
         "test_priors_parametric.py::test_posterior_equals_quadrature",
-        "quadrature; ebnm's values",
+        "quadrature",
         "PointLaplace",
     ),
     Method(
         "two-group prior, centred at the data",
         "Martin and Walker 2014, Electronic Journal of Statistics 8",
         _prior("MartinWalker"),
-        "[the formulas](mathematics.md#named-priors)",
+        "[the formulas](mathematics.md#priors-that-the-paper-names)",
         "test_martin_walker.py::test_it_is_the_sum_over_all_sets",
         "the sum over all sets of effects",
         "MartinWalker",
@@ -226,11 +226,20 @@ NAMED = (
     Method(
         "Oracle of study 3",
         "the paper; Fan and Fan 2008",
-        "{py:class}`ebda.paper.SupportOracle`",
+        "{py:class}`ebda.paper.SupportOracle`; the tables have that of the script",
         "section 4, study 3",
         "test_paper.py::test_the_oracle_of_study_3_is_that_of_the_script",
         "the authors' script",
         "Oracle",
+    ),
+    Method(
+        "both thresholds by a Bayes procedure",
+        "the paper, an open problem",
+        '{py:class}`~ebda.EBClassifier` with `covariance="sparse"`',
+        "section 5",
+        "test_sparse_covariance.py::test_it_is_ahead_of_fixed_thresholds",
+        "fixed thresholds",
+        "Sparse covariance",
     ),
     Method(
         "elliptical distributions",
@@ -268,6 +277,15 @@ BESIDE = (
         "test_baselines.py::test_shrinkage_da_is_that_of_r",
         "R's sda",
         "ShrinkageDA",
+    ),
+    Method(
+        "shrinkage DA of selected features",
+        "Ahdesmäki and Strimmer 2010; Strimmer 2008 (fdrtool)",
+        _baseline("ShrinkageDA", "max_local_fdr=0.8"),
+        "R's sda.ranking: CAT scores, false nondiscovery rates",
+        "test_shrinkage_da_selection.py::test_it_is_that_of_r",
+        "R's sda and fdrtool",
+        "ShrinkageDA, selected",
     ),
     Method(
         "MVA",
@@ -364,12 +382,8 @@ def page(cells: Sequence[Cell]) -> str:
             found and found[1] < ENOUGH for found in means(cells, method.key).values()
         )
     ]
-    fewer = (
-        f" These have fewer than {ENOUGH} repetitions in some cells, and their errors "
-        f"say less: {', '.join(few)}."
-        if few
-        else ""
-    )
+    names = ", ".join(few)
+    fewer = f" With fewer than {ENOUGH} the errors say little: {names}." if few else ""
     return "\n".join(
         [
             "# Every method that the paper names\n",
@@ -385,10 +399,11 @@ def page(cells: Sequence[Cell]) -> str:
             "the limit know what no rule can. Tables 1 to 5 are exact errors by "
             "equation 5, but those of rules that are not linear, *Dicker and Zhao's* "
             "and some of *RDA*, are of 400 new samples for each drawing, as in Table "
-            "6. Table 7 is the test error of the leukemia data. The drawings of a row "
-            "are the same for all methods, as far as they have as many repetitions; "
-            "the columns of the paper have its settings, and all others their "
-            f"defaults, with penalties by five folds where they are chosen.{fewer}\n",
+            "6. Table 7 is the test error of the leukemia data. The last column has "
+            "the number of repetitions; the drawings of a row are the same for all "
+            "methods, as far as they have as many. The columns of the paper have its "
+            "settings, and all others their defaults, with penalties by five folds "
+            f"where they are chosen.{fewer}\n",
             *_errors(cells),
             "\nEach row of each table is in "
             "[the reproduction](reproduction/reproduction.md). The records are made by "

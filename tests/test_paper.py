@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.special import ndtr
@@ -10,7 +12,12 @@ from ebda import paper, theory
 from ebda.baselines import IndependenceRule
 from ebda.datasets import load_golub, make_factor_classes, make_two_class
 from ebda.paper.oracles import ScriptsOracle
-from ebda.paper.repetition import error_of_the_scripts, repeat, seed_of
+from ebda.paper.repetition import (
+    error_of_the_scripts,
+    error_on_test_samples,
+    repeat,
+    seed_of,
+)
 from ebda.paper.studies import TABLES
 from ebda.priors import DirichletProcess
 from ebda.priors.dp.variational import log_joint, responsibilities
@@ -144,6 +151,30 @@ def test_the_formula_of_the_scripts(method: str, rho: float) -> None:
     found = error_of_the_scripts(weights, sim, in_units_of_x)
     assert found == pytest.approx(error, rel=1e-9)
     assert error_of_the_scripts(0 * weights, sim, in_units_of_x) == 0.5
+
+
+@pytest.mark.parametrize("rho", [0.0, 0.6])
+def test_new_samples_are_of_the_same_distribution(rho: float) -> None:
+    design = {"n_signals": 300, "effect": 4.0, "variance": 12.5, "rho": rho}
+    sim = make_two_class(25, 900, random_state=0, **design)
+
+    class Keeps(IndependenceRule):
+        def predict(self, X: Any) -> Any:
+            self.kept = X
+            return super().predict(X)
+
+    model = Keeps().fit(sim.data, sim.target)
+    error = error_on_test_samples(model, sim, np.random.RandomState(0))
+    covariance = theory.AR1(rho, 12.5) if rho else 12.5
+    exact = theory.error_rate(model.coef_, model.intercept_, *sim.means, covariance)
+    assert error == pytest.approx(exact, abs=4 * np.sqrt(0.25 / 400))
+    first, second = model.kept[:200], model.kept[200:]
+    shift = (second - first).mean(axis=0) - sim.means[1]
+    assert np.abs(shift).max() < 5 * np.sqrt(12.5 / 100)
+    noise = first / np.sqrt(12.5)
+    assert np.var(noise) == pytest.approx(1, abs=0.03)
+    lagged = np.mean(noise[:, 1:] * noise[:, :-1])
+    assert lagged == pytest.approx(rho, abs=0.03)
 
 
 def test_which_columns_have_weights_in_units_of_x() -> None:

@@ -72,8 +72,8 @@ class NormalMeans(BaseEstimator):
     null_loc_, null_scale_ : float
         Place and width of the null, in standard errors from the mode; 0 and 1 for the
         null of theory.
-    log_likelihood_ : float
-        Log marginal density of all estimates; NaN under a prior that has none
+    log_likelihood_ : float or None
+        Log marginal density of all estimates; None under a prior that has none
         (:class:`~ebda.priors.MartinWalker`).
     x_, scale_ : ndarray
         Estimates and standard errors, adjusted for their degrees of freedom.
@@ -148,7 +148,7 @@ class NormalMeans(BaseEstimator):
         prior = estimator.fit(values, errors).prior_
         posterior = prior.posterior(values, errors)
         found = report(values, errors, z, posterior, family_of(estimator), self.null)
-        log_likelihood = np.nan
+        log_likelihood = None
         if has_density(prior):
             log_likelihood = float(np.sum(prior.logpdf(values, errors)))
         # Nothing is set before all is done: a fit that fails changes nothing.
@@ -302,7 +302,10 @@ class NormalMeans(BaseEstimator):
 
 
 def _finish(model: NormalMeans) -> None:
-    """Files of ebda 0.1 have one posterior for everything, and no mode."""
+    """Files of ebda 0.1 have one posterior for everything, and no mode.
+
+    What was None, a likelihood, is not in a file.
+    """
     state = model.__dict__
     posterior = state.get("posterior_")
     if posterior is None:
@@ -311,6 +314,7 @@ def _finish(model: NormalMeans) -> None:
     defaults = {
         "signs_": posterior,
         "intervals_": posterior,
+        "log_likelihood_": None,
         "mode_": 0.0,
         "null_loc_": 0.0,
         "null_scale_": 1.0,
@@ -339,7 +343,7 @@ register(
             "log_likelihood_": LIKELIHOOD,
             **_REPORTED,
         },
-        optional=frozenset(_REPORTED),
+        optional=frozenset(_REPORTED) | {"log_likelihood_"},
         finish=_finish,
         role="model",
     )

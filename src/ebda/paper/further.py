@@ -28,14 +28,14 @@ Maker = Callable[[int | None, Any], LinearClassifier]
 _FOLDS = 5
 
 
-def _diagonal(prior: str) -> Maker:
-    """The independence rule with posterior means, and nothing else."""
+def _alone(prior: str, covariance: str = "diagonal") -> Maker:
+    """The rule with posterior means and one covariance, and nothing else."""
 
     def make(n_jobs: int | None, random_state: Any) -> EBClassifier:
         return EBClassifier(
             prior=prior,
             shrinkage="mean",
-            covariance="diagonal",
+            covariance=covariance,
             priors="uniform",
             calibrate=False,
         )
@@ -45,9 +45,10 @@ def _diagonal(prior: str) -> Maker:
 
 FURTHER: dict[str, Maker] = {
     "EBClassifier": lambda n_jobs, seed: EBClassifier(priors="uniform"),
-    "NPMLE": _diagonal("npmle"),
-    "PointLaplace": _diagonal("laplace"),
-    "MartinWalker": _diagonal("martin_walker"),
+    "Sparse covariance": _alone("dp", "sparse"),
+    "NPMLE": _alone("npmle"),
+    "PointLaplace": _alone("laplace"),
+    "MartinWalker": _alone("martin_walker"),
     "DickerZhao": lambda n_jobs, seed: DickerZhao(priors="uniform"),
     "MeanVarianceAdaptive": lambda n_jobs, seed: MeanVarianceAdaptive(priors="uniform"),
     "ShrunkenCentroids": lambda n_jobs, seed: ShrunkenCentroids(
@@ -55,6 +56,9 @@ FURTHER: dict[str, Maker] = {
     ),
     "PseudoInverseLDA": lambda n_jobs, seed: PseudoInverseLDA(priors="uniform"),
     "ShrinkageDA": lambda n_jobs, seed: ShrinkageDA(priors="uniform"),
+    "ShrinkageDA, selected": lambda n_jobs, seed: ShrinkageDA(
+        priors="uniform", max_local_fdr=0.8
+    ),
     "RegularizedDA": lambda n_jobs, seed: RegularizedDA(
         priors="uniform", cv=_FOLDS, random_state=seed
     ),

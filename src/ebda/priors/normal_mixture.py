@@ -9,9 +9,10 @@ import numpy.typing as npt
 
 from ebda.priors.base import PriorFamily
 from ebda.priors.mixture_estimator import CERTIFICATE, MixtureEstimator
-from ebda.priors.mixtures import MixturePrior, NormalComponents
+from ebda.priors.mixtures import NormalComponents
+from ebda.priors.weighted_mixture import WeightedMixture, mixture_schema
 from ebda.storage.fields import Array
-from ebda.storage.objects import Schema, register
+from ebda.storage.objects import register
 from ebda.typing import FloatArray
 
 # Variances of the marginal distribution on the grid: each is larger by this factor,
@@ -23,7 +24,7 @@ _REACH = 1.5
 
 
 @dataclass(frozen=True, eq=False, init=False)
-class NormalMixturePrior(MixturePrior):
+class NormalMixturePrior(WeightedMixture):
     """The prior ``sum_t w_t N(loc_t, sd_t**2)`` of eta; ``sd_t = 0`` is an atom.
 
     Parameters
@@ -58,26 +59,10 @@ class NormalMixturePrior(MixturePrior):
         locs: npt.ArrayLike | None = None,
     ) -> None:
         sd = np.array(sds, dtype=np.float64, ndmin=1)
-        weight = np.array(weights, dtype=np.float64, ndmin=1)
         loc = np.zeros_like(sd) if locs is None else np.array(locs, np.float64, ndmin=1)
-        if sd.ndim != 1 or not sd.shape == weight.shape == loc.shape or not sd.size:
-            raise ValueError(
-                "sds, weights and locs must be vectors of one length, at least one "
-                f"each; got shapes {sd.shape}, {weight.shape} and {loc.shape}"
-            )
         if not (np.isfinite(sd).all() and (sd >= 0).all() and np.isfinite(loc).all()):
             raise ValueError("sds must be finite and zero or more, and locs finite")
-        if not (np.isfinite(weight).all() and (weight >= 0).all() and weight.any()):
-            raise ValueError("weights must be finite, non-negative and not all zero")
-        order = np.lexsort((loc, sd))[(weight > 0)[np.lexsort((loc, sd))]]
-        mass = weight[order] / weight.max()
-        for name, value in (
-            ("sds", sd[order]),
-            ("weights", mass / mass.sum()),
-            ("locs", loc[order] + 0.0),  # -0.0 becomes 0.0
-        ):
-            value.flags.writeable = False
-            object.__setattr__(self, name, value)
+        self._store(weights, sds=sd, locs=loc)
 
     def __repr__(self) -> str:
         parts = [
@@ -85,16 +70,6 @@ class NormalMixturePrior(MixturePrior):
             for w, m, s in zip(self.weights, self.locs, self.sds, strict=True)
         ]
         return f"NormalMixturePrior({' + '.join(parts)})"
-
-    def __setstate__(self, state: dict[str, FloatArray]) -> None:
-        # Pickle does not keep the read-only flag.
-        for name, value in state.items():
-            value.flags.writeable = False
-            object.__setattr__(self, name, value)
-
-    @property
-    def log_weights(self) -> FloatArray:
-        return np.log(self.weights)
 
     @property
     def point_masses(self) -> FloatArray:
@@ -220,24 +195,11 @@ class NormalMixture(MixtureEstimator):
         return NormalMixturePrior(grid, weights)
 
 
-def _from_fields(fields: dict[str, FloatArray]) -> NormalMixturePrior:
-    # Its own __init__ would divide by the sum of the weights once more.
-    prior = NormalMixturePrior.__new__(NormalMixturePrior)
-    prior.__setstate__(fields)
-    return prior
-
-
 register(
-    Schema(
+    mixture_schema(
         NormalMixturePrior,
-        {
-            "sds": Array(("t",), ("finite", "zero or more")),
-            "weights": Array(("t",), ("finite", "positive", "a distribution")),
-            "locs": Array(("t",), ("finite",)),
-        },
-        build=_from_fields,
-        is_parameter=True,
-        role="prior",
+        sds=Array(("t",), ("finite", "zero or more")),
+        locs=Array(("t",), ("finite",)),
     )
 )
 

@@ -69,11 +69,6 @@ class Null:
     loc: FloatArray | float = 0.0
     scale: FloatArray | float = 1.0
 
-    @property
-    def is_standard(self) -> bool:
-        """Whether it is N(0, 1)."""
-        return np.ndim(self.loc) == 0 and self.loc == 0 and self.scale == 1
-
 
 def bulk_null(z: FloatArray) -> Null:
     """Location and scale of the bulk of each row: a truncated normal distribution.

@@ -11,10 +11,10 @@ from scipy.special import log_ndtr
 from ebda.cached import cached_property
 from ebda.priors.base import PriorFamily
 from ebda.priors.mixture_estimator import CERTIFICATE, MixtureEstimator
-from ebda.priors.mixtures import MixturePrior
 from ebda.priors.spike_slab import truncated_moments
+from ebda.priors.weighted_mixture import WeightedMixture, mixture_schema
 from ebda.storage.fields import Array
-from ebda.storage.objects import Schema, register
+from ebda.storage.objects import register
 from ebda.typing import FloatArray
 
 # Ends of the uniform distributions: the nearest in units of the noise, the factor
@@ -154,7 +154,7 @@ class UniformComponents:
 
 
 @dataclass(frozen=True, eq=False, init=False)
-class UnimodalPrior(MixturePrior):
+class UnimodalPrior(WeightedMixture):
     """The prior ``sum_t w_t U(0, a_t)`` of eta, where a_t has either sign.
 
     ``a_t = 0`` is a point mass at zero.
@@ -183,22 +183,9 @@ class UnimodalPrior(MixturePrior):
 
     def __init__(self, ends: npt.ArrayLike, weights: npt.ArrayLike) -> None:
         end = np.array(ends, dtype=np.float64, ndmin=1)
-        weight = np.array(weights, dtype=np.float64, ndmin=1)
-        if end.ndim != 1 or end.shape != weight.shape or not end.size:
-            raise ValueError(
-                "ends and weights must be vectors of one length, at least one each; "
-                f"got shapes {end.shape} and {weight.shape}"
-            )
         if not np.isfinite(end).all():
             raise ValueError("ends must be finite")
-        if not (np.isfinite(weight).all() and (weight >= 0).all() and weight.any()):
-            raise ValueError("weights must be finite, non-negative and not all zero")
-        order = np.argsort(end, kind="stable")
-        order = order[weight[order] > 0]
-        mass = weight[order] / weight.max()
-        for name, value in (("ends", end[order] + 0.0), ("weights", mass / mass.sum())):
-            value.flags.writeable = False
-            object.__setattr__(self, name, value)
+        self._store(weights, ends=end)
 
     def __repr__(self) -> str:
         parts = [
@@ -206,16 +193,6 @@ class UnimodalPrior(MixturePrior):
             for w, a in zip(self.weights, self.ends, strict=True)
         ]
         return f"UnimodalPrior({' + '.join(parts)})"
-
-    def __setstate__(self, state: dict[str, FloatArray]) -> None:
-        # Pickle does not keep the read-only flag.
-        for name, value in state.items():
-            value.flags.writeable = False
-            object.__setattr__(self, name, value)
-
-    @property
-    def log_weights(self) -> FloatArray:
-        return np.log(self.weights)
 
     @property
     def point_masses(self) -> FloatArray:
@@ -335,25 +312,7 @@ class Unimodal(MixtureEstimator):
         return UnimodalPrior(grid, weights)
 
 
-def _from_fields(fields: dict[str, FloatArray]) -> UnimodalPrior:
-    # Its own __init__ would divide by the sum of the weights once more.
-    prior = UnimodalPrior.__new__(UnimodalPrior)
-    prior.__setstate__(fields)
-    return prior
-
-
-register(
-    Schema(
-        UnimodalPrior,
-        {
-            "ends": Array(("t",), ("finite", "in order")),
-            "weights": Array(("t",), ("finite", "positive", "a distribution")),
-        },
-        build=_from_fields,
-        is_parameter=True,
-        role="prior",
-    )
-)
+register(mixture_schema(UnimodalPrior, ends=Array(("t",), ("finite", "in order"))))
 
 FAMILY = PriorFamily(
     "unimodal",
