@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ebda.evaluation.held_out import Evaluation
-from ebda.evaluation.intervals import standard_error, wilson, worth
+from ebda.evaluation.intervals import held_out_interval, standard_error
 from ebda.listing import counted, listed
 from ebda.tables import data_frame
 from ebda.typing import FloatArray, IntArray
@@ -142,9 +142,9 @@ class Panel:
     @property
     def _ends(self) -> FloatArray:
         shares = self.wrong.mean(axis=1)
+        n_folds = int(self.fold.max()) + 1
         ends = [
-            wilson(float(row.mean()), worth(row, self.groups), self.level)
-            for row in shares
+            held_out_interval(row, self.groups, n_folds, self.level) for row in shares
         ]
         return np.array(ends).T
 
@@ -219,7 +219,7 @@ class Panel:
         """Held-out predictions of the chosen size, as means over the repetitions."""
         probabilities = self.probabilities[self._place].mean(axis=0)
         n_folds = int(self.fold.max()) + 1
-        return Evaluation(self.classes, self.codes, probabilities, n_folds)
+        return Evaluation(self.classes, self.codes, probabilities, n_folds, self.groups)
 
     def to_frame(self) -> Any:
         """The features of the panel as a pandas table, the strongest first."""
