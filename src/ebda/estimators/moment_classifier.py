@@ -22,6 +22,7 @@ from ebda.covariance import Diagonal
 from ebda.data import GapRule, Labels, Samples
 from ebda.data.distortion import LogarithmWarning, log_hint
 from ebda.estimators import validation
+from ebda.estimators.class_weight import class_weights, reweighted
 from ebda.estimators.linear_classifier import (
     CLASS_PRIOR,
     SELECTED,
@@ -49,6 +50,7 @@ class MomentClassifier(LinearClassifier):
 
     variance: str
     priors: Any
+    class_weight: Any = None
     samples_: Samples | None
     n_seen_: int
     midpoint_correction_: FloatArray | None
@@ -293,7 +295,10 @@ class MomentClassifier(LinearClassifier):
         classes = training.classes
         self.classes_, self.moments_ = classes, moments
         counts = moments.counts if training.counts is None else training.counts
-        self.class_prior_ = validation.class_prior(self.priors, counts)
+        weights = class_weights(self.class_weight, classes, counts)
+        self.class_prior_ = reweighted(
+            validation.class_prior(self.priors, counts), weights
+        )
         check_enough(classes, moments.counts, self.variance)
         estimate = VARIANCES[self.variance].estimate
         contrasts = class_contrasts(moments, estimate(moments))
