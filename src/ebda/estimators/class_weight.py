@@ -1,10 +1,10 @@
 """Weights of classes, as scikit-learn has them: what an error of each class costs.
 
 A class of weight w counts as w times as probable as it is: with ``w_k`` for class k,
-its probability ``pi_k`` becomes ``w_k pi_k / sum_j w_j pi_j``. Where an error of class k
-costs ``w_k``, the rule with these probabilities has the least expected cost. A logistic
-regression with class weights comes to the same with many samples: only its intercept
-moves.
+its probability ``pi_k`` becomes ``w_k pi_k / sum_j w_j pi_j``. The rule with these
+probabilities has the least expected cost where an error of class k costs ``w_k``. A
+logistic regression with class weights comes to the same with many samples: only its
+intercept moves.
 
 Means, variances and effects are those without weights. A class is not known any better
 because its errors cost more, which weights of its samples would pretend.

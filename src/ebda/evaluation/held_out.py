@@ -19,12 +19,14 @@ from ebda.evaluation.measures import Measures, measures
 from ebda.listing import counted
 from ebda.storage.fields import COUNT, Array, Labels
 from ebda.storage.objects import Schema, register
+from ebda.tables import html_table, text_table
 from ebda.typing import FloatArray, IntArray
 
 # Probabilities below this count as this, so that each has a logarithm.
 _LEAST_PROBABILITY = 1e-300
 # Samples per point of a calibration curve, at least on average, and most points.
 _PER_BIN, _MOST_BINS = 10, 10
+_BIN_COLUMNS = ["predicted", "observed", "low", "high", "samples"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -239,6 +241,18 @@ class CalibrationBins:
     low: FloatArray
     high: FloatArray
     counts: IntArray
+
+    def _rows(self) -> list[list[Any]]:
+        columns = self.predicted, self.observed, self.low, self.high
+        rows = zip(*columns, strict=True)
+        shares = [[f"{share:.3f}" for share in row] for row in rows]
+        return [[*row, f"{n}"] for row, n in zip(shares, self.counts, strict=True)]
+
+    def __repr__(self) -> str:
+        return text_table(_BIN_COLUMNS, self._rows())
+
+    def _repr_html_(self) -> str:
+        return html_table("Calibration", _BIN_COLUMNS, self._rows())
 
     @property
     def few_samples(self) -> npt.NDArray[np.bool_]:

@@ -181,7 +181,8 @@ class Parameter:
     """A parameter of an estimator: what a user may have given.
 
     Numbers, strings, None, lists, tuples, dictionaries, arrays, and priors with
-    parameters of their own. The state of a generator of random numbers is not kept; None takes its place.
+    parameters of their own. The state of a generator of random numbers is not kept;
+    None takes its place.
     """
 
     depth: int = field(default=_MAX_PARAMETER_DEPTH)
