@@ -113,7 +113,8 @@ class EBClassifier(PosteriorClassifier):
         For the assignment of samples to folds, and for a prior given by name that
         needs random numbers. None assigns them the same way each time.
     verbose : int
-        1 prints the steps and their times.
+        1 shows a bar on standard error where a fit takes more than two seconds; 2
+        prints the steps and their times.
 
     Attributes
     ----------

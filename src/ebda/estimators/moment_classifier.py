@@ -29,6 +29,7 @@ from ebda.estimators.linear_classifier import (
     LinearClassifier,
     linear_schema,
 )
+from ebda.estimators.progress import progress, step_is_over
 from ebda.estimators.training import TooFewSamplesError, Training, check_enough
 from ebda.kernels.rows import any_nonzero
 from ebda.kernels.threads import allow_threads
@@ -209,8 +210,13 @@ class MomentClassifier(LinearClassifier):
 
     @contextmanager
     def _fitting(self) -> Iterator[None]:
-        """Use threads; leave the estimator as it was if the fit fails."""
-        with self._unchanged_on_error(), allow_threads(getattr(self, "n_jobs", None)):
+        """Use threads and show progress; a fit that fails changes nothing."""
+        name, verbose = type(self).__name__, getattr(self, "verbose", 0)
+        with (
+            self._unchanged_on_error(),
+            allow_threads(getattr(self, "n_jobs", None)),
+            progress(name, shown=verbose == 1),
+        ):
             yield
 
     def _forget_samples(self, training: Training) -> None:
@@ -323,7 +329,8 @@ class MomentClassifier(LinearClassifier):
         def finished(step: str) -> None:
             nonlocal start
             now = time.perf_counter()
-            if getattr(self, "verbose", 0):
+            step_is_over()
+            if getattr(self, "verbose", 0) > 1:
                 print(f"[{type(self).__name__}] {step}: {now - start:.3f} s")
             start = now
 
