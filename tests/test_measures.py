@@ -128,6 +128,31 @@ def test_newcombes_interval_solves_its_equation() -> None:
     assert 0.7 < newcombe(1.0, 10, 10, 0.95)[0] < 0.9
 
 
+@pytest.mark.slow
+def test_newcombes_interval_covers() -> None:
+    """Of normal scores of 25 and 20 independent samples."""
+    rng = np.random.default_rng(8)
+    own = np.arange(45) < 20
+    for shift in (0.5, 1.2, 2.5):
+        true, rounds = norm.cdf(shift / np.sqrt(2)), 400
+        inside = 0
+        for _ in range(rounds):
+            value, _ = area(rng.normal(size=45) + shift * own, own)
+            low, high = newcombe(value, 20, 25, 0.95)
+            inside += low <= true <= high
+        assert 0.92 < inside / rounds < 0.99
+
+
+def test_probabilities_of_nearly_one_are_ordered() -> None:
+    """They are all 1 in floating point; their complements are not."""
+    p = np.array([0.5, 1e-20, 1e-30, 1e-40])
+    sure = Evaluation(
+        np.array(["a", "b"]), np.array([0, 0, 1, 1]), np.column_stack([p, 1 - p]), 0
+    )
+    assert (sure.probabilities[1:, 1] == 1).all()
+    assert sure.measures()["AUC"].value == 1.0
+
+
 def test_other_scores_have_the_corrected_t() -> None:
     scores = np.random.default_rng(0).normal(size=(3, 5))
     mean, low, high = corrected_t(scores, 0.9)

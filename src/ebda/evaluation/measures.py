@@ -41,6 +41,8 @@ from ebda.evaluation.intervals import folds_factor, held_out_interval
 from ebda.tables import data_frame, html_table
 from ebda.typing import FloatArray, IntArray
 
+# Smaller probabilities count as this.
+_LEAST = 1e-300
 # Areas closer to 0 or 1 are at the edge.
 _EDGE = 1e-9
 # Measures that are shown.
@@ -167,7 +169,7 @@ def measures(
     for k in [1] if two else range(len(classes)):
         label = "" if two else str(classes[k])
         own = codes == k
-        rows.append(_area(label, probabilities[..., k], own, *kept))
+        rows.append(_area(label, _scores(probabilities, k), own, *kept))
         for name, member, right in (
             ("sensitivity", own, said == k),
             ("specificity", ~own, said != k),
@@ -177,6 +179,14 @@ def measures(
     for name, of_folds in (scores or {}).items():
         rows.append(Measure(name, "", *corrected_t(of_folds, level), "Nadeau-Bengio"))
     return Measures(tuple(rows), level)
+
+
+def _scores(probabilities: FloatArray, k: int) -> FloatArray:
+    """What the samples are ordered by: of two classes log-odds, which are not all 1."""
+    if probabilities.shape[-1] > 2:
+        return probabilities[..., k]
+    logs = np.log(np.maximum(probabilities, _LEAST))
+    return np.asarray(logs[..., k] - logs[..., 1 - k])
 
 
 def _share(
