@@ -29,6 +29,7 @@ from bars import Bar, to_terminal
 from ebda import EBClassifier
 from ebda.evaluation import Evaluation, Plan, evaluate, plan_from_evaluation
 from ebda.evaluation.folds import predict_folds
+from ebda.evaluation.intervals import wilson
 
 Array = NDArray[Any]
 Record = dict[str, Any]
@@ -142,7 +143,7 @@ def outcome(record: Record) -> Outcome:
 
     rate = planned()
     seen = float(tests[:, 0].sum() / tests[:, 1].sum())
-    low, high = held_out.interval(LEVEL)
+    low, high = wilson(held_out.error, len(held_out.codes), LEVEL)
     return Outcome(
         rate,
         held_out.error,

@@ -628,7 +628,7 @@ def test_metadata_is_routed() -> None:
 
 
 def test_verbose_prints_the_steps(capsys: pytest.CaptureFixture[str]) -> None:
-    EBClassifier(verbose=1).fit(*data())
+    EBClassifier(verbose=2).fit(*data())
     printed = capsys.readouterr().out
     assert "moments of 21 x 60" in printed
     assert "prior" in printed
@@ -639,9 +639,9 @@ def test_verbose_prints_the_steps(capsys: pytest.CaptureFixture[str]) -> None:
 def test_verbose_says_so_where_there_was_no_choice(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    EBClassifier(**PAPER, verbose=1).fit(*data())
+    EBClassifier(**PAPER, verbose=2).fit(*data())
     assert "One rule, not calibrated" in capsys.readouterr().out
-    EBClassifier(**{**PAPER, "calibrate": True}, verbose=1).fit(*data())
+    EBClassifier(**{**PAPER, "calibrate": True}, verbose=2).fit(*data())
     assert "One rule; its probabilities are calibrated" in capsys.readouterr().out
 
 

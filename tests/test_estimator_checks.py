@@ -6,7 +6,11 @@ from typing import Any
 
 import pytest
 from sklearn.exceptions import SkipTestWarning
-from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
+from sklearn.utils.estimator_checks import (
+    check_class_weight_balanced_linear_classifier,
+    check_estimator,
+    parametrize_with_checks,
+)
 
 from ebda import EBClassifier, NormalMeans
 from ebda.baselines import (
@@ -56,6 +60,11 @@ from ebda.priors import PRIORS
 @pytest.mark.filterwarnings("ignore:fit keeps no samples:UserWarning")
 def test_scikit_learn_accepts_the_classifier(estimator: Any, check: Any) -> None:
     check(estimator)
+
+
+@pytest.mark.parametrize("estimator", [EBClassifier(), IndependenceRule()])
+def test_balanced_weights_are_those_of_the_counts(estimator: Any) -> None:
+    check_class_weight_balanced_linear_classifier(type(estimator).__name__, estimator)
 
 
 @pytest.mark.parametrize(

@@ -330,6 +330,10 @@ def test_what_is_wrong_is_said() -> None:
         panel(RULE, X, y, [2, 21])
     with pytest.raises(ValueError, match="numbers of features, got"):
         panel(RULE, X, y, [2.5])
+    endless = X.copy()
+    endless[3, 7] = np.inf
+    with pytest.raises(ValueError, match="infinity"):
+        panel(RULE, endless, y, [2])
     with pytest.raises(ValueError, match="n_folds must be at least 2"):
         panel(RULE, X, y, n_folds=1)
     with pytest.raises(ValueError, match="level must lie between"):

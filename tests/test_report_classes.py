@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
-from sklearn.metrics import roc_auc_score
 
 from ebda import EBClassifier
 from ebda.evaluation import Evaluation
@@ -20,7 +19,7 @@ from ebda.report.case import Case, Scored
 from ebda.report.confusion import HEAT, confusion, shades_of
 from ebda.report.features import payload
 from ebda.report.lanes import lanes
-from ebda.report.two_classes import Area, both_ways
+from ebda.report.two_classes import both_ways
 from ebda.report.words import percent
 
 RNG = np.random.default_rng(0)
@@ -148,53 +147,6 @@ def test_a_class_without_samples_has_no_share() -> None:
 # Two classes
 
 
-def test_the_area_is_that_of_all_pairs_with_delongs_interval() -> None:
-    rng = np.random.default_rng(3)
-    negative = rng.normal(size=30).round(1)
-    positive = (rng.normal(size=20) + 1).round(1)  # with ties
-    area = Area.of(negative, positive)
-    wins = (positive[:, None] > negative) + 0.5 * (positive[:, None] == negative)
-    truth = np.repeat([0, 1], [30, 20])
-    both = np.concatenate([negative, positive])
-    assert area.value == pytest.approx(wins.mean())
-    assert area.value == pytest.approx(roc_auc_score(truth, both))
-    # DeLong et al. (1988), by its definition.
-    variance = wins.mean(axis=1).var(ddof=1) / 20 + wins.mean(axis=0).var(ddof=1) / 30
-    odds = np.log(area.value / (1 - area.value))
-    half = 1.959964 * np.sqrt(variance) / (area.value * (1 - area.value))
-    for end, sign in ((area.low, -1), (area.high, 1)):
-        assert np.log(end / (1 - end)) == pytest.approx(odds + sign * half, rel=1e-5)
-    # The other way round the area is its complement.
-    back = Area.of(positive, negative)
-    np.testing.assert_allclose(
-        [back.value, back.low, back.high],
-        1 - np.array([area.value, area.high, area.low]),
-    )
-
-
-def test_separated_and_tiny_classes_have_honest_areas() -> None:
-    apart = Area.of(np.zeros(10), np.ones(5))
-    assert (apart.value, apart.high) == (1.0, 1.0)
-    assert apart.low == pytest.approx(0.025 ** (1 / 5))
-    assert Area.of(np.ones(10), np.zeros(5)).high == pytest.approx(1 - 0.025 ** (1 / 5))
-    one = Area.of(np.array([0.0, 2.0]), np.array([1.0]))
-    assert (one.value, one.low, one.high) == (0.5, 0.0, 1.0)
-    same = Area.of(np.zeros(9), np.zeros(9))
-    assert (same.value, same.low, same.high) == (0.5, 0.0, 1.0)
-
-
-@pytest.mark.slow
-def test_the_interval_of_the_area_covers() -> None:
-    from scipy.stats import norm
-
-    rng = np.random.default_rng(8)
-    true, covered, rounds = norm.cdf(1.2 / np.sqrt(2)), 0, 600
-    for _ in range(rounds):
-        area = Area.of(rng.normal(size=25), rng.normal(size=20) + 1.2)
-        covered += area.low <= true <= area.high
-    assert 0.92 < covered / rounds < 0.98
-
-
 def test_sensitivity_and_specificity_are_those_of_the_table() -> None:
     e = evaluation(2)
     measures, curve = both_ways(e, ["well", "ill"])
@@ -202,6 +154,13 @@ def test_sensitivity_and_specificity_are_those_of_the_table() -> None:
     ill, well = false_well + true_ill, true_well + false_ill
     assert f"{percent(true_ill / ill)} ({true_ill} of {ill})" in measures
     assert f"{percent(true_well / well)} ({true_well} of {well})" in measures
+    # The intervals are those of the evaluation.
+    for name in ("sensitivity", "specificity"):
+        found = e.measures()[name]
+        assert f"{percent(found.low)} to {percent(found.high)}" in measures
+    area = e.measures()["AUC"]
+    assert f"{area.value:.3f}" in measures
+    assert f"{area.low:.3f} to {area.high:.3f}" in measures
     # The curve starts at nothing, ends at all, and passes through the boundary.
     path = re.search(r'points="([^"]+)"', curve)
     assert path is not None

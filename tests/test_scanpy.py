@@ -118,6 +118,8 @@ def test_by_size_and_from_a_layer_with_donors() -> None:
         ebda.scanpy.rank_genes_groups(adata, "kind", layer="logs")
     with pytest.raises(TypeError, match="must be an AnnData object, got ndarray"):
         ebda.scanpy.rank_genes_groups(np.zeros((2, 2)), "kind")
+    with pytest.raises(TypeError, match="IndependenceRule has no list of genes"):
+        ebda.scanpy.rank_genes_groups(adata, "kind", model=IndependenceRule())
 
 
 def test_scaled_values_have_no_ratio() -> None:

@@ -103,6 +103,10 @@ def rank_genes_groups(
     """
     X = _with_layer(adata, layer)
     model = clone(model) if model is not None else EBClassifier()
+    if not hasattr(type(model), "ranking_"):
+        raise TypeError(
+            f"{type(model).__name__} has no list of genes; give an EBClassifier"
+        )
     model.fit(X, groupby, groups=samples, covariates=covariates)
     ranking = model.ranking_
     found = ranking.marginal

@@ -128,6 +128,8 @@ class Sizes:
     unpacked_bytes, unpacked_ratio : int
         Bytes that the content of a file may take up in memory, and how many times as
         much as the file has; the larger counts. More may be the work of an attacker.
+    silent_milliseconds : int
+        How long a fit takes before it shows a bar, if it is to show one.
     on_disk_percent : int
         Files above this percentage of the free memory are read in blocks by ``ebda
         fit``.
@@ -184,6 +186,7 @@ class Sizes:
     least_cluster_bytes: int = 1 << 26
     unpacked_bytes: int = 1 << 30
     unpacked_ratio: int = 20
+    silent_milliseconds: int = 2000
     on_disk_percent: int = 50
 
     def kept(self, n_features: int) -> int:

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
+from ebda.listing import escaped
+
 
 def data_frame(columns: Mapping[str, Any], index: Any, name: str | None = None) -> Any:
     """A table of pandas, which comes with the extra ``ebda[table]``.
@@ -70,6 +72,27 @@ def html_table(
         "</tbody></table>" + (f"<p>{escape(note)}</p>" if note else "") + "</div>",
     ]
     return "\n".join(lines)
+
+
+def text_table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """A table in plain text: the first column to the left, others to the right.
+
+    >>> print(text_table(["gene", "t"], [["a", 2.0], ["bcd", -10.5]]))
+    gene      t
+    a         2
+    bcd   -10.5
+    """
+    # What came from a file must not be obeyed by a terminal.
+    cells = [list(head), *([escaped(_shown(c)) for c in row] for row in rows)]
+    width = [max(len(row[j]) for row in cells) for j in range(len(head))]
+    lines = [
+        "  ".join(
+            c.rjust(w) if j else c.ljust(w)
+            for j, (c, w) in enumerate(zip(row, width, strict=True))
+        )
+        for row in cells
+    ]
+    return "\n".join(line.rstrip() for line in lines)
 
 
 def _shown(cell: Any) -> str:

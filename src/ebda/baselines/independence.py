@@ -22,6 +22,10 @@ class IndependenceRule(MomentClassifier):
         As in :class:`~ebda.EBClassifier`.
     priors : None, "empirical", "uniform" or array-like of shape (n_classes,)
         Class probabilities.
+    class_weight : None, "balanced" or dict
+        What an error of each class costs, by its label; 1 where a label is absent.
+        Class probabilities are multiplied by the weights; nothing else changes
+        (:mod:`ebda.estimators.class_weight`). "balanced" makes them equal.
 
     Attributes
     ----------
@@ -39,9 +43,12 @@ class IndependenceRule(MomentClassifier):
 
     _allow_missing = True
 
-    def __init__(self, variance: str = "pooled", priors: Any = None) -> None:
+    def __init__(
+        self, variance: str = "pooled", priors: Any = None, class_weight: Any = None
+    ) -> None:
         self.variance = variance
         self.priors = priors
+        self.class_weight = class_weight
 
     def _estimate(self, contrasts: Contrasts) -> FloatArray:
         return contrasts.z

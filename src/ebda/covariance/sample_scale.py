@@ -188,7 +188,7 @@ class SampleScale:
             directions=directions,
         )
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         low, high = np.quantile(self.precision**-0.5, [0.05, 0.95])
         return (
             f"Samples have scales of their own, 90 % of them between {low:.2f} and "

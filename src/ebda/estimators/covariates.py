@@ -236,7 +236,7 @@ class Covariates:
             "design."
         )
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         rank = int(np.count_nonzero(self.slopes.any(axis=1)))
         first = (
             f"Adjusted for {', '.join(self.names)}: {rank} columns of the design. "

@@ -22,12 +22,14 @@ from ebda.covariance import Diagonal
 from ebda.data import Labels, Samples
 from ebda.data.distortion import LogarithmWarning, log_hint
 from ebda.estimators import validation
+from ebda.estimators.class_weight import class_weights, reweighted
 from ebda.estimators.linear_classifier import (
     CLASS_PRIOR,
     SELECTED,
     LinearClassifier,
     linear_schema,
 )
+from ebda.estimators.progress import progress, step_is_over
 from ebda.estimators.training import TooFewSamplesError, Training, check_enough
 from ebda.kernels.rows import any_nonzero
 from ebda.kernels.threads import allow_threads
@@ -49,6 +51,7 @@ class MomentClassifier(LinearClassifier):
 
     variance: str
     priors: Any
+    class_weight: Any = None
     samples_: Samples | None
     n_seen_: int
     midpoint_correction_: FloatArray | None
@@ -207,8 +210,13 @@ class MomentClassifier(LinearClassifier):
 
     @contextmanager
     def _fitting(self) -> Iterator[None]:
-        """Use threads; leave the estimator as it was if the fit fails."""
-        with self._unchanged_on_error(), allow_threads(getattr(self, "n_jobs", None)):
+        """Use threads and show progress; a fit that fails changes nothing."""
+        name, verbose = type(self).__name__, getattr(self, "verbose", 0)
+        with (
+            self._unchanged_on_error(),
+            allow_threads(getattr(self, "n_jobs", None)),
+            progress(name, shown=verbose == 1),
+        ):
             yield
 
     def _forget_samples(self, training: Training) -> None:
@@ -293,7 +301,10 @@ class MomentClassifier(LinearClassifier):
         classes = training.classes
         self.classes_, self.moments_ = classes, moments
         counts = moments.counts if training.counts is None else training.counts
-        self.class_prior_ = validation.class_prior(self.priors, counts)
+        weights = class_weights(self.class_weight, classes, counts)
+        self.class_prior_ = reweighted(
+            validation.class_prior(self.priors, counts), weights
+        )
         check_enough(classes, moments.counts, self.variance)
         estimate = VARIANCES[self.variance].estimate
         contrasts = class_contrasts(moments, estimate(moments))
@@ -318,7 +329,8 @@ class MomentClassifier(LinearClassifier):
         def finished(step: str) -> None:
             nonlocal start
             now = time.perf_counter()
-            if getattr(self, "verbose", 0):
+            step_is_over()
+            if getattr(self, "verbose", 0) > 1:
                 print(f"[{type(self).__name__}] {step}: {now - start:.3f} s")
             start = now
 

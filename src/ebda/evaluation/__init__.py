@@ -6,6 +6,8 @@
 - `RepeatedEvaluation`: cross-validations with several deals of the folds.
 - `panel`: the error against the number of features, and the smallest set of them that
   will do, as a `Panel`.
+- `RepeatedEvaluation`: cross-validations with several deals of the folds.
+- `Measures`, `Measure`: error, AUC, sensitivity and specificity, with intervals.
 - `calibration_bins`: observed shares beside predicted probabilities.
 """
 
@@ -14,6 +16,7 @@ from __future__ import annotations
 from ebda.evaluation.choosing import panel
 from ebda.evaluation.folds import cross_validate, evaluate
 from ebda.evaluation.held_out import CalibrationBins, Evaluation, calibration_bins
+from ebda.evaluation.measures import Measure, Measures
 from ebda.evaluation.panels import Panel, PanelFeatures
 from ebda.evaluation.planned import Plan
 from ebda.evaluation.planning import plan, plan_from_evaluation
@@ -22,6 +25,8 @@ from ebda.evaluation.repeated import RepeatedEvaluation
 __all__ = [
     "CalibrationBins",
     "Evaluation",
+    "Measure",
+    "Measures",
     "Panel",
     "PanelFeatures",
     "Plan",

@@ -229,7 +229,7 @@ class _Given:
         if sparse.issparse(X):
             X = sparse.csr_array(X)
         values = check_array(
-            X, accept_sparse="csr", dtype="numeric", ensure_all_finite=False
+            X, accept_sparse="csr", dtype="numeric", ensure_all_finite="allow-nan"
         )
         check_labels_present(y)
         labels = np.asarray(y)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from inspect import signature
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
 from sklearn import get_config
 from sklearn.base import clone
+from sklearn.metrics import check_scoring
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.metadata_routing import get_routing_for_object
@@ -20,7 +22,40 @@ from ebda.data.structure import check_structure
 from ebda.estimators.annotated import resolved
 from ebda.estimators.validation import check_groups
 from ebda.evaluation.held_out import Evaluation, class_codes
+from ebda.evaluation.repeated import RepeatedEvaluation
 from ebda.typing import IntArray
+
+
+@overload
+def cross_validate(
+    model: Any,
+    X: Any,
+    y: npt.ArrayLike,
+    n_folds: int = ...,
+    seed: int = ...,
+    after_fold: Callable[[], None] | None = ...,
+    groups: npt.ArrayLike | None = ...,
+    covariates: Any = ...,
+    *,
+    n_repeats: None = ...,
+    scoring: Any = ...,
+) -> Evaluation: ...
+
+
+@overload
+def cross_validate(
+    model: Any,
+    X: Any,
+    y: npt.ArrayLike,
+    n_folds: int = ...,
+    seed: int = ...,
+    after_fold: Callable[[], None] | None = ...,
+    groups: npt.ArrayLike | None = ...,
+    covariates: Any = ...,
+    *,
+    n_repeats: int,
+    scoring: Any = ...,
+) -> RepeatedEvaluation: ...
 
 
 def cross_validate(
@@ -32,7 +67,10 @@ def cross_validate(
     after_fold: Callable[[], None] | None = None,
     groups: npt.ArrayLike | None = None,
     covariates: Any = None,
-) -> Evaluation:
+    *,
+    n_repeats: int | None = None,
+    scoring: Any = None,
+) -> Evaluation | RepeatedEvaluation:
     """Predict every sample with a model fitted to the other folds.
 
     Parameters
@@ -40,7 +78,8 @@ def cross_validate(
     model : classifier
         An estimator with ``predict_proba``; it is cloned.
     X, y
-        Data and labels, as for ``fit``.
+        Data and labels, as for ``fit``; of AnnData also the name of a column of its
+        ``obs``, as may be `groups` and a list of `covariates`.
     n_folds : int
         Number of folds, stratified by class. A class with fewer samples is in as many
         of them as it has; there are no more folds than the largest class has samples.
@@ -54,10 +93,18 @@ def cross_validate(
         given the groups of its samples, where it takes any.
     covariates : array-like or data frame of shape (n_samples, n_covariates), optional
         Given to `fit` and `predict_proba`, which must take them.
+    n_repeats : int, optional
+        How often the samples are dealt into folds anew, with the seeds `seed`,
+        ``seed + 1`` and so on. Without it they are dealt once.
+    scoring : str, callable, list or dict, optional
+        Further scores of each fold, as of scikit-learn: names of scorers, or callables
+        that take a fitted model, samples and labels.
 
     Returns
     -------
-    Evaluation
+    Evaluation or RepeatedEvaluation
+        The second with `n_repeats`. ``print(found)`` shows error, AUC, sensitivity and
+        specificity with their intervals, as does ``found.measures()``.
 
     Examples
     --------
@@ -69,12 +116,16 @@ def cross_validate(
     np.int64(72)
     >>> result.error < result.chance_error
     True
+    >>> round(result.measures()["AUC"].value, 1)
+    1.0
     """
     y, groups, covariates = resolved(X, y, groups, covariates)
     y = as_host(y)
     classes, codes = np.unique(np.asarray(y), return_inverse=True)
     numbers = check_groups(groups, len(codes))
-    fold = stratified_folds(classes, codes, numbers, n_folds, seed)
+    scorers = scorers_of(scoring, model)
+    if n_repeats is not None and n_repeats < 1:
+        raise ValueError(f"n_repeats must be at least 1, got {n_repeats!r}")
     known: dict[str, Any] = {} if groups is None else {"groups": np.asarray(groups)}
     if covariates is not None:
         known["covariates"] = covariates
@@ -83,7 +134,34 @@ def cross_validate(
                 f"{type(model).__name__}.fit takes no covariates, and they would be "
                 "ignored; in a pipeline, request them by metadata routing"
             )
-    return predict_folds(model, X, y, fold, after_fold, known)
+    found = []
+    for r in range(n_repeats or 1):
+        fold = stratified_folds(classes, codes, numbers, n_folds, seed + r)
+        one = predict_folds(model, X, y, fold, after_fold, known, scorers)
+        found.append(replace(one, groups=numbers))
+    return found[0] if n_repeats is None else RepeatedEvaluation(tuple(found))
+
+
+def scorers_of(scoring: Any, model: Any) -> dict[str, Any]:
+    """Scorers by name, from what scikit-learn takes as `scoring`.
+
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> list(scorers_of(["accuracy", "roc_auc"], LogisticRegression()))
+    ['accuracy', 'roc_auc']
+    """
+    if scoring is None:
+        return {}
+    if isinstance(scoring, str) or callable(scoring):
+        name = scoring if isinstance(scoring, str) else _name_of(scoring)
+        return {name: check_scoring(model, scoring)}
+    if not isinstance(scoring, Mapping):
+        return {k: v for one in scoring for k, v in scorers_of(one, model).items()}
+    return {str(name): check_scoring(model, one) for name, one in scoring.items()}
+
+
+def _name_of(scorer: Any) -> str:
+    function = getattr(scorer, "_score_func", scorer)
+    return str(getattr(function, "__name__", type(function).__name__))
 
 
 def stratified_folds(
@@ -152,6 +230,7 @@ def predict_folds(
     fold: IntArray,
     after_fold: Callable[[], None] | None = None,
     known: Mapping[str, Any] | None = None,
+    scorers: Mapping[str, Any] | None = None,
 ) -> Evaluation:
     """Predict each fold with a model fitted to the others.
 
@@ -165,6 +244,8 @@ def predict_folds(
     known : mapping, optional
         What else is known of the samples, one entry per sample: given to the methods of
         the model that take an argument of this name.
+    scorers : mapping of str to callable, optional
+        Each takes a fitted model, samples and labels.
     """
     # Rows are taken before a fit sees the matrix, which AnnData has as its X.
     y = resolved(X, y)[0]
@@ -174,17 +255,27 @@ def predict_folds(
     probabilities = np.empty((len(codes), len(classes)))
     held_out = fold >= 0
     folds = np.unique(fold[held_out])
+    scores: dict[str, list[float]] = {name: [] for name in scorers or {}}
     for f in folds:
         train, test = np.flatnonzero(fold != f), np.flatnonzero(fold == f)
         fitted = clone(model)
         given = taken(fitted, "fit", known or {}, train)
         fitted.fit(_safe_indexing(X, train), labels[train], **given)
         given = taken(fitted, "predict_proba", known or {}, test)
-        found = fitted.predict_proba(_safe_indexing(X, test), **given)
-        probabilities[test] = as_host(found)
+        of_fold = _safe_indexing(X, test)
+        probabilities[test] = as_host(fitted.predict_proba(of_fold, **given))
+        for name, scorer in (scorers or {}).items():
+            scores[name].append(float(scorer(fitted, of_fold, labels[test])))
         if after_fold is not None:
             after_fold()
-    return Evaluation(classes, codes[held_out], probabilities[held_out], len(folds))
+    return Evaluation(
+        classes,
+        codes[held_out],
+        probabilities[held_out],
+        len(folds),
+        score_names=np.array(list(scores), dtype=object) if scores else None,
+        fold_scores=np.array(list(scores.values())) if scores else None,
+    )
 
 
 def taken(
@@ -230,7 +321,11 @@ def dealt_folds(codes: IntArray, n_folds: int, seed: int, least: int = 1) -> Int
 
 
 def evaluate(
-    model: Any, X: Any, y: npt.ArrayLike, covariates: Any = None
+    model: Any,
+    X: Any,
+    y: npt.ArrayLike,
+    covariates: Any = None,
+    groups: npt.ArrayLike | None = None,
 ) -> Evaluation:
     """Evaluate a fitted model on samples that it was not fitted to.
 
@@ -242,13 +337,16 @@ def evaluate(
         Test data and labels.
     covariates : array-like or data frame of shape (n_samples, n_covariates), optional
         As for ``predict_proba``, which must take them.
+    groups : array-like of shape (n_samples,), optional
+        What samples belong to that are not independent: intervals are wider.
 
     Returns
     -------
     Evaluation
     """
-    y, _, covariates = resolved(X, y, covariates=covariates)
+    y, groups, covariates = resolved(X, y, groups, covariates)
     codes = class_codes(model.classes_, as_host(y))
     given = {} if covariates is None else {"covariates": covariates}
     probabilities = as_host(model.predict_proba(X, **given))
-    return Evaluation(model.classes_, codes, probabilities, 0)
+    numbers = check_groups(groups, len(codes))
+    return Evaluation(model.classes_, codes, probabilities, 0, numbers)

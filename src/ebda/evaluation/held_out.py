@@ -7,25 +7,31 @@ what they show from them and compute nothing again.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.stats import binomtest
 
+from ebda.evaluation.intervals import held_out_interval
+from ebda.evaluation.measures import Measures, measures
+from ebda.listing import counted
 from ebda.storage.fields import COUNT, Array, Labels
 from ebda.storage.objects import Schema, register
+from ebda.tables import html_table, text_table
 from ebda.typing import FloatArray, IntArray
 
 # Probabilities below this count as this, so that each has a logarithm.
 _LEAST_PROBABILITY = 1e-300
 # Samples per point of a calibration curve, at least on average, and most points.
 _PER_BIN, _MOST_BINS = 10, 10
+_BIN_COLUMNS = ["predicted", "observed", "low", "high", "samples"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Evaluation:
-    """Held-out predictions of all samples.
+    """Held-out predictions of all samples; ``print(evaluation)`` shows the measures.
 
     Parameters
     ----------
@@ -37,12 +43,29 @@ class Evaluation:
         Probability of each class, by a model that was not fitted to the sample.
     n_folds : int
         Number of folds; 0 for independent test samples.
+    groups : ndarray of int of shape (n_samples,), optional
+        What samples belong to that are not independent, numbered from 0 on. Intervals
+        are wider then.
+    score_names : ndarray of str of shape (n_scores,), optional
+        Names of scorers.
+    fold_scores : ndarray of shape (n_scores, n_folds), optional
+        What they said of each fold.
     """
 
     classes: npt.NDArray[Any]
     codes: IntArray
     probabilities: FloatArray
     n_folds: int
+    groups: IntArray | None = None
+    score_names: npt.NDArray[Any] | None = None
+    fold_scores: FloatArray | None = None
+
+    @property
+    def scores(self) -> dict[str, FloatArray]:
+        """What scorers said of each fold, by their names."""
+        if self.score_names is None or self.fold_scores is None:
+            return {}
+        return dict(zip(self.score_names.tolist(), self.fold_scores, strict=True))
 
     @property
     def predicted(self) -> IntArray:
@@ -60,19 +83,57 @@ class Evaluation:
         return self.n_errors / len(self.codes)
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Wilson's confidence interval for the error.
+        """Confidence interval for the error.
 
-        Samples are treated as independent trials. The variation between training sets
-        is not included.
+        It is Wilson's for independent test samples. Samples that were held out in folds
+        count as fewer, by the correction of Nadeau and Bengio for training sets that
+        overlap, and so do samples of a group (:mod:`ebda.evaluation.intervals`).
 
         Parameters
         ----------
         level : float
             Confidence level.
         """
-        test = binomtest(self.n_errors, len(self.codes))
-        low, high = test.proportion_ci(level, method="wilson")
-        return float(low), float(high)
+        wrong = (self.predicted != self.codes).astype(np.float64)
+        return held_out_interval(wrong, self.groups, self.n_folds, level)
+
+    def measures(self, level: float = 0.95) -> Measures:
+        """Error, AUC, sensitivity and specificity, and the scores, with intervals.
+
+        Of more than two classes, AUC, sensitivity and specificity are those of each
+        class against the others.
+
+        Parameters
+        ----------
+        level : float
+            Of the intervals (:mod:`ebda.evaluation.measures`).
+        """
+        scores = {name: values[None, :] for name, values in self.scores.items()}
+        return measures(
+            self.classes,
+            self.codes,
+            self.probabilities[None],
+            self.groups,
+            self.n_folds,
+            scores,
+            level,
+        )
+
+    def words(self) -> str:
+        """How many samples were wrong, in a sentence."""
+        how = "independent test samples"
+        if self.n_folds:
+            how = f"samples, held out in {self.n_folds} folds"
+        groups = ""
+        if self.groups is not None:
+            groups = f" of {counted(int(self.groups.max()) + 1, 'group')}"
+        return f"{self.n_errors} of {len(self.codes)} {how}{groups}, were wrong."
+
+    def __repr__(self) -> str:
+        return f"{self.words()}\n{self.measures()}"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(self.words())}</p>{self.measures()._repr_html_()}"
 
     @property
     def confusion(self) -> IntArray:
@@ -102,7 +163,11 @@ register(
             "codes": Array(("n",), ("not empty",), np.int64, below="k"),
             "probabilities": Array(("n", "k"), _PROBABILITIES),
             "n_folds": COUNT,
+            "groups": Array(("n",), ("zero or more",), np.int64),
+            "score_names": Array(("s",), ("free of duplicates",), object),
+            "fold_scores": Array(("s", "f")),
         },
+        optional=frozenset({"groups", "score_names", "fold_scores"}),
         role="evaluation",
     )
 )
@@ -176,6 +241,18 @@ class CalibrationBins:
     low: FloatArray
     high: FloatArray
     counts: IntArray
+
+    def _rows(self) -> list[list[Any]]:
+        columns = self.predicted, self.observed, self.low, self.high
+        rows = zip(*columns, strict=True)
+        shares = [[f"{share:.3f}" for share in row] for row in rows]
+        return [[*row, f"{n}"] for row, n in zip(shares, self.counts, strict=True)]
+
+    def __repr__(self) -> str:
+        return text_table(_BIN_COLUMNS, self._rows())
+
+    def _repr_html_(self) -> str:
+        return html_table("Calibration", _BIN_COLUMNS, self._rows())
 
     @property
     def few_samples(self) -> npt.NDArray[np.bool_]:

@@ -9,6 +9,14 @@ the mean share is that of n trials (Wilson 1927),
 Samples of a group are no independent trials either. There n is what the samples are
 worth: the n at which trials would have the standard error that the means of the groups
 show, no more than the samples and no less than equally large groups.
+
+Nor are samples that were held out in folds. The rules that they are predicted by were
+fitted to overlapping training sets, so that their errors go up and down together. For
+the mean over K folds Nadeau and Bengio (2003) take the variance ``(1 / K + n_test /
+n_train) s^2`` in place of ``s^2 / K``. This divides n by ``1 + K / (K - 1)``, about 2,
+with repetitions too. In simulations with 40 and 100 samples the intervals of 95 % then
+held the true error 93 to 98 times of 100, where with n itself they did 81 to 92 times
+(tests/test_measures.py).
 """
 
 from __future__ import annotations
@@ -60,6 +68,42 @@ def worth(shares: FloatArray, groups: IntArray | None = None) -> float:
     if error == 0.0:  # all alike: nothing shows that samples of a group are not
         return least
     return float(np.clip(p * (1 - p) / error**2, least, n))
+
+
+def folds_factor(n_folds: int) -> float:
+    """What the samples are divided by for what they are worth when held out in folds.
+
+    Parameters
+    ----------
+    n_folds : int
+        Number of folds; 0 for independent test samples.
+
+    Examples
+    --------
+    >>> folds_factor(0), folds_factor(5)
+    (1.0, 2.25)
+    """
+    return 1.0 if n_folds < 2 else 1 + n_folds / (n_folds - 1)
+
+
+def held_out_interval(
+    shares: FloatArray, groups: IntArray | None, n_folds: int, level: float
+) -> tuple[float, float]:
+    """Interval of the mean share of held-out samples.
+
+    Parameters
+    ----------
+    shares : ndarray of shape (n_samples,)
+        One per sample.
+    groups : ndarray of int of shape (n_samples,), optional
+        The group of each sample, from 0 on.
+    n_folds : int
+        Number of folds; 0 for independent test samples.
+    level : float
+        Of the interval.
+    """
+    n = max(worth(shares, groups) / folds_factor(n_folds), 1.0)
+    return wilson(float(shares.mean()), n, level)
 
 
 def wilson(share: float, n: float, level: float) -> tuple[float, float]:

@@ -15,11 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ebda.evaluation.held_out import Evaluation
-from ebda.evaluation.intervals import standard_error, wilson, worth
+from ebda.evaluation.intervals import held_out_interval, standard_error
 from ebda.listing import counted, listed
-from ebda.tables import data_frame
+from ebda.tables import data_frame, html_table, text_table
 from ebda.typing import FloatArray, IntArray
 
+# Features that are shown where a list is printed.
+_SHOWN = 10
 # Errors this close differ by rounding.
 _TIED = 1e-9
 
@@ -63,9 +65,8 @@ class PanelFeatures:
         """Names, or columns where there are none."""
         return self.columns if self.names is None else self.names
 
-    def to_frame(self) -> Any:
-        """The list as a pandas table."""
-        values = {
+    def _columns(self) -> dict[str, npt.NDArray[Any]]:
+        return {
             "column": self.columns,
             "class": self.label,
             "difference": self.difference,
@@ -74,7 +75,28 @@ class PanelFeatures:
             "t": self.t,
             "share_of_folds": self.share_of_folds,
         }
-        return data_frame(values, self.shown, "feature")
+
+    def to_frame(self) -> Any:
+        """The list as a pandas table."""
+        return data_frame(self._columns(), self.shown, "feature")
+
+    def _rows(self, most: int) -> tuple[list[str], list[list[Any]]]:
+        """Head and rows of the first features."""
+        columns = self._columns()
+        rows = zip(self.shown.tolist(), *columns.values(), strict=True)
+        return ["feature", *columns], [[str(f), *r] for f, *r in rows][:most]
+
+    @property
+    def _more(self) -> str:
+        more = len(self.columns) - _SHOWN
+        return f"{more} more in to_frame()" if more > 0 else ""
+
+    def __repr__(self) -> str:
+        return "\n".join(filter(None, [text_table(*self._rows(_SHOWN)), self._more]))
+
+    def _repr_html_(self) -> str:
+        title = counted(len(self.columns), "feature")
+        return html_table(title, *self._rows(_SHOWN), note=self._more)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -142,9 +164,9 @@ class Panel:
     @property
     def _ends(self) -> FloatArray:
         shares = self.wrong.mean(axis=1)
+        n_folds = int(self.fold.max()) + 1
         ends = [
-            wilson(float(row.mean()), worth(row, self.groups), self.level)
-            for row in shares
+            held_out_interval(row, self.groups, n_folds, self.level) for row in shares
         ]
         return np.array(ends).T
 
@@ -219,7 +241,7 @@ class Panel:
         """Held-out predictions of the chosen size, as means over the repetitions."""
         probabilities = self.probabilities[self._place].mean(axis=0)
         n_folds = int(self.fold.max()) + 1
-        return Evaluation(self.classes, self.codes, probabilities, n_folds)
+        return Evaluation(self.classes, self.codes, probabilities, n_folds, self.groups)
 
     def to_frame(self) -> Any:
         """The features of the panel as a pandas table, the strongest first."""
@@ -257,6 +279,16 @@ class Panel:
             for m, e, se, low, high in rows
         ]
         return "\n".join([head, *lines])
+
+    def _repr_html_(self) -> str:
+        head = ["features", "error", "s.e.", f"{self.level:.0%} interval", "to"]
+        columns = self.error, self.standard_error, self.low, self.high
+        rows = [
+            [f"{m}", *(f"{x:.1%}" for x in numbers)]
+            for m, *numbers in zip(self.sizes, *columns, strict=True)
+        ]
+        table = html_table(self.words(), head, rows, marked=self._place)
+        return table + self.features._repr_html_()
 
     def __repr__(self) -> str:
         names = listed(self.features.shown, 10, form=lambda name: str(name))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ebda.tables import html_table
 from ebda.typing import FloatArray
 
 # Standard errors that the held-out separation must be above zero.
@@ -101,6 +102,14 @@ class Plan:
             for n, error, low, high in rows
         ]
         return "\n".join([head, *lines])
+
+    def _repr_html_(self) -> str:
+        head = ["samples per class", "error", f"{self.level:.0%} interval", "to"]
+        rows = [
+            [f"{n:.5g}", *map(_percent, ends)]
+            for n, *ends in zip(self.n, self.error, self.low, self.high, strict=True)
+        ]
+        return html_table(self.words(), head, rows)
 
     def __repr__(self) -> str:
         return f"{self.words()}\n{self.table()}"

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from html import escape
 
 import numpy as np
-from scipy.special import ndtri
 
 from ebda.evaluation.held_out import Evaluation
+from ebda.evaluation.intervals import held_out_interval
+from ebda.evaluation.measures import Measures, measures
+from ebda.listing import counted
 from ebda.typing import FloatArray
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class RepeatedEvaluation:
     """Held-out predictions of the same samples, once for each deal of the folds.
 
@@ -59,20 +62,55 @@ class RepeatedEvaluation:
         return np.asarray(np.mean(wrong, axis=0))
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Wilson's confidence interval for the mean error.
+        """Confidence interval for the mean error.
 
-        ``(p + z²/2n ± z sqrt(p (1 - p) / n + z²/4n²)) / (1 + z²/n)`` for the mean error
-        p of n samples. Samples are the trials, however often each was predicted; the
-        variation between training sets is not included.
+        As that of :meth:`Evaluation.interval`: samples are the trials, however often
+        each was predicted, and repetitions are no further ones.
 
         Parameters
         ----------
         level : float
             Confidence level.
         """
-        n, p = len(self.evaluations[0].codes), self.error
-        z = float(ndtri((1 + level) / 2))
-        half = z * np.sqrt(p * (1 - p) / n + (z / (2 * n)) ** 2)
-        middle, scale = p + z**2 / (2 * n), 1 + z**2 / n
-        low, high = (middle - half) / scale, (middle + half) / scale
-        return max(0.0, float(low)), min(1.0, float(high))
+        first = self.evaluations[0]
+        return held_out_interval(self.sample_errors, first.groups, first.n_folds, level)
+
+    def measures(self, level: float = 0.95) -> Measures:
+        """Error, AUC, sensitivity and specificity, and the scores, with intervals.
+
+        Each is the mean over the repetitions.
+
+        Parameters
+        ----------
+        level : float
+            Of the intervals (:mod:`ebda.evaluation.measures`).
+        """
+        first = self.evaluations[0]
+        scores = {
+            name: np.stack([e.scores[name] for e in self.evaluations])
+            for name in first.scores
+        }
+        probabilities = np.stack([e.probabilities for e in self.evaluations])
+        return measures(
+            first.classes,
+            first.codes,
+            probabilities,
+            first.groups,
+            first.n_folds,
+            scores,
+            level,
+        )
+
+    def words(self) -> str:
+        """What was repeated, in a sentence."""
+        first = self.evaluations[0]
+        of = f"{len(first.codes)} samples, held out in {first.n_folds} folds"
+        times = counted(len(self.evaluations), "time")
+        low, high = self.errors.min(), self.errors.max()
+        return f"{of}, {times}: errors from {low:.1%} to {high:.1%}."
+
+    def __repr__(self) -> str:
+        return f"{self.words()}\n{self.measures()}"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(self.words())}</p>{self.measures()._repr_html_()}"

@@ -54,7 +54,7 @@ class Grouping:
     n_effective: FloatArray
     counts: FloatArray
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         worth = ", ".join(f"{n:.1f}" for n in self.n_effective)
         return (
             f"{self.n_samples:g} samples of {self.n_groups} groups: samples of a group "

@@ -64,7 +64,8 @@ class ErrorByMethodDisplay(Display):
     ) -> ErrorByMethodDisplay:
         """From held-out predictions, in the order of the methods.
 
-        Intervals are Wilson's, for each method alone. The difference between two
+        Intervals are those of :meth:`ebda.evaluation.Evaluation.interval`, for each
+        method alone. The difference between two
         methods on the same samples is known more precisely than they suggest.
 
         Parameters

@@ -73,8 +73,8 @@ def _error(case: Case) -> list[Markup]:
     )
     drawn = widths(lambda width: error_interval(e, width), HALF_WIDTHS)
     caption = (
-        "Error with its 95 % interval (Wilson), which takes the samples as independent "
-        "and leaves out the variation between training sets."
+        "Error with its 95 % interval (Wilson). Samples that were held out in folds "
+        "count as fewer there, as their training sets overlap."
     )
     return [tag("p", words), figure(drawn, caption)]
 

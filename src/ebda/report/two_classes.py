@@ -5,11 +5,6 @@ The first class in the order of the labels counts as negative, the second as pos
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-import numpy as np
-from scipy.special import expit, logit
-from scipy.stats import binomtest, norm, rankdata
 from sklearn.metrics import roc_curve
 
 from ebda.evaluation.held_out import Evaluation, log_probability
@@ -21,53 +16,6 @@ from ebda.typing import FloatArray
 _LEVEL = 0.95
 
 
-@dataclass(frozen=True, eq=False)
-class Area:
-    """The area under the ROC curve, with its interval.
-
-    Parameters
-    ----------
-    value : float
-        The probability that a sample of the second class has the higher score, where
-        equal scores count one half.
-    low, high : float
-        Interval of the normal distribution for the log-odds of the area, with the
-        variance of DeLong et al. (1988).
-    """
-
-    value: float
-    low: float
-    high: float
-
-    @classmethod
-    def of(
-        cls, negative: FloatArray, positive: FloatArray, level: float = _LEVEL
-    ) -> Area:
-        """Of the scores of the two classes.
-
-        >>> area = Area.of(np.array([0.1, 0.4, 0.35, 0.6]), np.array([0.8, 0.5, 0.9]))
-        >>> round(area.value, 3), round(area.low, 3), round(area.high, 3)
-        (0.917, 0.348, 0.996)
-        """
-        m, n = len(positive), len(negative)
-        ranks = rankdata(np.concatenate([positive, negative]))
-        above = (ranks[:m] - rankdata(positive)) / n
-        below = 1 - (ranks[m:] - rankdata(negative)) / m
-        value, small = float(above.mean()), min(m, n)
-        if small < 2:
-            return cls(value, 0.0, 1.0)
-        if value in (0.0, 1.0):
-            # Nothing varies: the interval of Clopper and Pearson for the smaller class.
-            least = ((1 - level) / 2) ** (1 / small)
-            return cls(value, least if value else 0.0, 1.0 if value else 1 - least)
-        variance = np.var(above, ddof=1) / m + np.var(below, ddof=1) / n
-        if variance == 0:
-            return cls(value, 0.0, 1.0)
-        half = norm.ppf((1 + level) / 2) * np.sqrt(variance) / (value * (1 - value))
-        low, high = expit(logit(value) + half * np.array([-1, 1]))
-        return cls(value, float(low), float(high))
-
-
 def both_ways(e: Evaluation, classes: list[str]) -> list[Markup]:
     """Sensitivity, specificity and the ROC curve; nothing where a class is absent."""
     positive = e.codes == 1
@@ -75,17 +23,15 @@ def both_ways(e: Evaluation, classes: list[str]) -> list[Markup]:
         return []
     logs = log_probability(e.probabilities)
     score = logs[:, 1] - logs[:, 0]
-    area = Area.of(score[~positive], score[positive])
+    known = e.measures(_LEVEL)
+    area = known["AUC"]
     rows = [
         ("sensitivity", classes[1], e.predicted[positive] == 1),
         ("specificity", classes[0], e.predicted[~positive] == 0),
     ]
     found = [int(right.sum()) for *_, right in rows]
     sizes = [len(right) for *_, right in rows]
-    ends = [
-        binomtest(k, n).proportion_ci(_LEVEL, method="wilson")
-        for k, n in zip(found, sizes, strict=True)
-    ]
+    ends = [(known[title].low, known[title].high) for title, *_ in rows]
     what = [
         tag("span", title, tag("small", "share of ", name(of), " that is found"))
         for title, of, _ in rows

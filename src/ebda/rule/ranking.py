@@ -12,7 +12,7 @@ from ebda.rule.bulk import bulk_of, width_of_f
 from ebda.rule.discoveries import local_rates, null_share, q_values
 from ebda.rule.marginal import Statistics
 from ebda.rule.tails import log_f_tail, log_t_tail
-from ebda.tables import data_frame
+from ebda.tables import data_frame, html_table, text_table
 from ebda.typing import FloatArray, IntArray
 
 BETWEEN_CLASSES = "Does the feature, taken by itself, differ between the classes?"
@@ -22,6 +22,9 @@ BEYOND_FACTORS = (
 )
 # Beyond this a logarithm is that of the smallest number there is.
 _LOWEST = -745.0
+# Features that are shown where a list is printed.
+_SHOWN = 5
+_MORE = "All features: to_frame()"
 # A list of theory that is longer by no more than this needs no words.
 _FEW = 10
 
@@ -144,6 +147,29 @@ class FeatureList:
             "different variances: the list allows for both."
         )
 
+    def words(self, level: float = 0.05) -> str:
+        """How many features answer the question.
+
+        Parameters
+        ----------
+        level : float
+            As in `selected`.
+        """
+        n = int(self.selected(level).sum())
+        return f"{self.question} {n} of {len(self.f)} do, with q <= {level:g}."
+
+    def _strongest(self) -> tuple[list[str], list[list[Any]]]:
+        """Head and rows of the first features."""
+        columns, order = self.columns(), self.order[:_SHOWN]
+        rows = [[int(j), *(float(v[j]) for v in columns.values())] for j in order]
+        return ["column", *columns], rows
+
+    def __repr__(self) -> str:
+        return f"{self.words()}\n{text_table(*self._strongest())}"
+
+    def _repr_html_(self) -> str:
+        return html_table(self.words(), *self._strongest())
+
     def columns(self, contrast: int | None = None) -> dict[str, FloatArray]:
         """Statistic, p-value, q-value and local rate as columns of a table."""
         if self.t.ndim == 2 and contrast is None:
@@ -211,6 +237,42 @@ class Ranking:
             Expected share of false discoveries among them.
         """
         return self.marginal.selected(level)
+
+    def words(self, level: float = 0.05) -> str:
+        """How many features are in each of the lists.
+
+        Parameters
+        ----------
+        level : float
+            As in `selected`.
+        """
+        first, second = (
+            int(found.selected(level).sum())
+            for found in (self.marginal, self.conditional)
+        )
+        return (
+            f"{first} of {len(self.marginal.f)} features differ between the classes, "
+            f"and {second} beyond the common factors, with q <= {level:g}."
+        )
+
+    def _strongest(self) -> tuple[list[str], list[list[Any]]]:
+        """Head and rows of the first features."""
+        shown, p = self.order[:_SHOWN], len(self.marginal.f)
+        names = np.arange(p) if self.names is None else self.names
+        row = self.marginal.strongest
+        difference = np.atleast_2d(self.difference)[row, np.arange(p)]
+        columns: dict[str, Any] = {}
+        if self.difference.ndim == 2 and self.classes is not None:
+            columns["class"] = self.classes[row]
+        columns |= {"difference": difference} | self.marginal.columns()
+        rows = [[str(names[j]), *(v[j] for v in columns.values())] for j in shown]
+        return ["feature", *columns], rows
+
+    def __repr__(self) -> str:
+        return f"{self.words()}\n{text_table(*self._strongest())}"
+
+    def _repr_html_(self) -> str:
+        return html_table(self.words(), *self._strongest(), note=_MORE)
 
     def to_frame(
         self, contrast: int | None = None, log_base: float | None = None

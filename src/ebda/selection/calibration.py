@@ -88,6 +88,13 @@ class Calibration:
         """For decisions that are log-odds."""
         return cls(np.ones(1), np.ones(1))
 
+    def __repr__(self) -> str:
+        low, high = self.slope.min(), self.slope.max()
+        return (
+            f"Calibration: slopes from {low:.2f} to {high:.2f} of the decision, noise "
+            f"{self.noise:.3f}"
+        )
+
     def log_probabilities(
         self, decision: FloatArray, precision: FloatArray | None = None
     ) -> FloatArray:

@@ -13,6 +13,7 @@ from ebda.selection.calibration import Calibration
 from ebda.selection.candidates import Name
 from ebda.storage.fields import COUNT, DISTRIBUTION, Array, Scalar
 from ebda.storage.objects import Nested, Pairs, Schema, register
+from ebda.tables import html_table
 from ebda.typing import FloatArray, IntArray
 
 # Standard errors that the separation must be above zero to be believed.
@@ -135,8 +136,19 @@ class Selection:
         """
         return " ".join(filter(None, [self.reason, self.doubt, self.copy_words(names)]))
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return f"{self.words()}\n{self.table()}"
+
+    def _repr_html_(self) -> str:
+        head = ["covariance", "shrinkage", "weight", "separation", "standard error"]
+        rows = zip(
+            *zip(*self.candidates, strict=True),
+            self.weight,
+            self.separation,
+            self.error,
+            strict=True,
+        )
+        return html_table(self.words(), head, rows)
 
     def table(self) -> str:
         """One line per candidate."""

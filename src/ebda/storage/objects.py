@@ -11,7 +11,7 @@ in :mod:`ebda.modelfile.schemas`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -180,8 +180,9 @@ class Lengths:
 class Parameter:
     """A parameter of an estimator: what a user may have given.
 
-    Numbers, strings, None, lists, tuples, arrays, and priors with parameters of their
-    own. The state of a generator of random numbers is not kept; None takes its place.
+    Numbers, strings, None, lists, tuples, dictionaries, arrays, and priors with
+    parameters of their own. The state of a generator of random numbers is not kept;
+    None takes its place.
     """
 
     depth: int = field(default=_MAX_PARAMETER_DEPTH)
@@ -198,6 +199,9 @@ class Parameter:
         if self.depth and isinstance(value, list | tuple):
             items = [inner.encode(v, writer, f"{where}[...]") for v in value]
             return items if isinstance(value, list) else {"tuple": items}
+        if self.depth and isinstance(value, Mapping):
+            pairs = [[k, v] for k, v in value.items()]
+            return {"dict": inner.encode(pairs, writer, where)}
         schema = schema_of(value)
         if self.depth and schema is not None and schema.is_parameter:
             return encode_object(value, schema, writer, where, self.depth - 1)
@@ -217,10 +221,23 @@ class Parameter:
             return [inner.decode(v, reader, scope, where) for v in value]
         if isinstance(value.get("tuple"), list) and len(value) == 1:
             return tuple(inner.decode(value["tuple"], reader, scope, where))
+        if isinstance(value.get("dict"), list) and len(value) == 1:
+            return _dictionary(inner.decode(value["dict"], reader, scope, where), where)
         if "array" in value:
             return reader.get(value, where)
         names = tuple(sorted(n for n, s in SCHEMAS.items() if s.is_parameter))
         return decode_object(value, names, reader, {}, where, self.depth - 1)
+
+
+def _dictionary(pairs: list[Any], where: str) -> dict[Any, Any]:
+    """From pairs, of which the first are single values and differ."""
+    whole = all(isinstance(pair, list) and len(pair) == 2 for pair in pairs)
+    if not (whole and all(isinstance(key, _SCALARS) for key, _ in pairs)):
+        raise FormatError(f"{where} is not a dictionary")
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise FormatError(f"{where} has a key twice")
+    return found
 
 
 def encode_object(
