@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtri
 
 from ebda.evaluation.held_out import Evaluation
+from ebda.evaluation.intervals import wilson
 from ebda.typing import FloatArray
 
 
@@ -61,18 +61,13 @@ class RepeatedEvaluation:
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Wilson's confidence interval for the mean error.
 
-        ``(p + z²/2n ± z sqrt(p (1 - p) / n + z²/4n²)) / (1 + z²/n)`` for the mean error
-        p of n samples. Samples are the trials, however often each was predicted; the
-        variation between training sets is not included.
+        Samples are the trials, however often each was predicted
+        (:mod:`ebda.evaluation.intervals`); the variation between training sets is not
+        included.
 
         Parameters
         ----------
         level : float
             Confidence level.
         """
-        n, p = len(self.evaluations[0].codes), self.error
-        z = float(ndtri((1 + level) / 2))
-        half = z * np.sqrt(p * (1 - p) / n + (z / (2 * n)) ** 2)
-        middle, scale = p + z**2 / (2 * n), 1 + z**2 / n
-        low, high = (middle - half) / scale, (middle + half) / scale
-        return max(0.0, float(low)), min(1.0, float(high))
+        return wilson(self.error, len(self.evaluations[0].codes), level)
