@@ -220,6 +220,10 @@ def test_another_scale_is_a_warning_and_with_strict_an_error(
     assert err.count("\n") == 1
     assert "not like those of the fit" in err
     assert run(capsys, "predict", model, folder / "test-log.csv", "--strict")[0] == 0
+    wrong = [*fit, "--test", folder / "test-raw.csv"]
+    assert "was the logarithm forgotten?" in run(capsys, *wrong)[1]
+    record = json.loads(run(capsys, *wrong, "--json", "--quiet")[1])
+    assert len(record["test_warnings"]) == 1
     _, _, err = run(capsys, "report", *predict[1:], "--drop", "type")
     assert "Warning: The new values" in err
 
@@ -247,6 +251,7 @@ def test_most_of_the_rule_is_missing(
     status, _, err = run(capsys, *predict)
     assert status == 0
     assert "The model file has no ranges of the training data" in err
+    assert run(capsys, *predict, "--strict")[0] == 1
     frame[:, :120].write_csv(few)
     assert run(capsys, *predict)[0] == 1
 

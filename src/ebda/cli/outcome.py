@@ -18,7 +18,7 @@ from ebda.inputs.logarithms import LOGARITHMS, find_logarithm
 from ebda.inputs.matching import by_name
 from ebda.listing import counted, escaped, quoted
 from ebda.report.case import Case
-from ebda.report.cautions import Caution, cautions
+from ebda.report.cautions import SAID_BEFORE, Caution, cautions
 from ebda.selection.selection import Selection
 
 
@@ -34,6 +34,8 @@ class Fitted:
     table: Table
     seen: Table | None
     test: Table | None
+    # What there is to be said of the test samples.
+    warnings: tuple[str, ...] = ()
 
     @property
     def judged(self) -> Table | None:
@@ -73,7 +75,8 @@ def judged_by(fitted: Fitted, options: argparse.Namespace) -> list[Caution]:
         X, y, names = judged.X, judged.y, judged.sample_names.tolist()
     data, evaluation = about(fitted, options), fitted.evaluation
     with by_name():
-        return cautions(Case.checked(fitted.model, X, y, evaluation, names, data))
+        case = Case.checked(fitted.model, X, y, evaluation, names, data)
+        return cautions(case, SAID_BEFORE)
 
 
 def about(fitted: Fitted, options: argparse.Namespace) -> dict[str, Any]:
@@ -104,7 +107,8 @@ def part_words(fitted: Fitted) -> str:
     assert fitted.seen is not None
     return (
         f"the error is estimated from {fitted.seen.n_samples} of the "
-        f"{fitted.table.n_samples} samples, those kept for the folds"
+        f"{fitted.table.n_samples} samples, those kept for the folds; the model is "
+        "fitted to all of them"
     )
 
 
@@ -158,6 +162,7 @@ def record(
         "evaluation": evaluation_record(fitted.cross_validated),
         "repeated": repeated_record(fitted.repeated),
         "test": evaluation_record(fitted.tested),
+        "test_warnings": list(fitted.warnings),
         "groups": None if model.groups_ is None else vars(model.groups_),
         "covariates": None if model.covariates_ is None else str(model.covariates_),
         "n_factors": model.n_factors_,
@@ -195,6 +200,7 @@ def words(
     if fitted.tested is not None:
         title = f"Test samples of {options.test}"
         parts.append(evaluation_words(fitted.tested, title))
+        parts += fitted.warnings
     if fitted.evaluation is None:
         parts.append(
             "The error is not known: there was no cross-validation and no --test."
@@ -259,8 +265,11 @@ def repeated_words(repeated: RepeatedEvaluation) -> str:
 
 
 def caution_words(found: list[Caution]) -> list[str]:
-    """Cautions as one paragraph each, the severe ones first."""
-    return [f"Caution: {caution.title}. {caution.words}" for caution in found]
+    """One paragraph each, the severe ones first."""
+    return [
+        f"{'Caution' if caution.severe else 'Note'}: {caution.title}. {caution.words}"
+        for caution in found
+    ]
 
 
 def evaluation_words(evaluation: Evaluation, title: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 from scipy import sparse
@@ -16,11 +15,17 @@ from ebda.inputs.on_disk import is_large, open_table
 from ebda.inputs.values import medians
 from ebda.listing import quoted
 
-_SMALL = 1_000_000
 
+def read_training(options: argparse.Namespace, n_folds: int) -> Table:
+    """The data in memory; or in blocks, if they are too large or the user says so.
 
-def read_training(options: argparse.Namespace) -> Table:
-    """The data in memory; or in blocks, if they are too large or the user says so."""
+    Parameters
+    ----------
+    options : Namespace
+        Of the command.
+    n_folds : int
+        Folds that need samples of each class; 0 for none.
+    """
     table = _opened(options)
     if table.y is None:
         known = quoted(table.candidates, 6)
@@ -28,7 +33,7 @@ def read_training(options: argparse.Namespace) -> Table:
             f"{options.data}: say with --target which column or row has the labels, or "
             "with --labels which file" + (f"; text is in {known}" if known else "")
         )
-    _check_classes(table, options.folds)
+    _check_classes(table, n_folds)
     return table
 
 
@@ -81,11 +86,6 @@ def _check_classes(table: Table, n_folds: int) -> None:
             f"there is only one of {quoted(single)}; leave it out, or skip "
             "cross-validation: --folds 0"
         )
-
-
-def is_small(path: Path) -> bool:
-    """Whether a file is read before anybody would wait for it."""
-    return path.is_file() and path.stat().st_size < _SMALL
 
 
 def training_values(table: Table | None, impute: str | None) -> TrainingValues | None:
