@@ -96,9 +96,9 @@ class EBClassifier(PosteriorClassifier):
         "auto": a single value of a sample that lies further from the median of its
         class than any of so many would, given the tails that all values have, gives way
         to the midpoint of the classes (:mod:`ebda.covariance.wild`). Real expression
-        data have next to none. It takes all values of all samples, and few enough to be in memory, and no
-        groups and covariates; else, and where no samples are kept, all values count, as
-        with "keep".
+        data have next to none. It takes all values of all samples, few enough to be in
+        memory, and no groups and covariates; else, and where no samples are kept, all
+        values count, as with "keep".
     priors : None, "empirical", "uniform" or array-like of shape (n_classes,)
         Class probabilities, in the order of `classes_`. None and "empirical" take
         the shares of the training samples. So they do with groups: how alike the
