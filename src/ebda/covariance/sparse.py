@@ -136,6 +136,8 @@ def sparse(data: Summary) -> Covariance:
     return Sparse(pairs.features, inverse_root(pairs, unit, prior), len(pairs))
 
 
+# Where partners differ alike, their common difference is lost in what they have in
+# common by chance, and even the true correlation does harm: held-out samples tell.
 SPARSE = CovarianceEstimator(
     "sparse",
     "few correlated pairs",
@@ -143,4 +145,5 @@ SPARSE = CovarianceEstimator(
     needs_samples=True,
     compared=("mean", "sparse"),
     in_auto=False,
+    and_others=(("diagonal", "mean"),),
 )
