@@ -193,6 +193,14 @@ def test_powers_are_those_of_the_eigenvalues(seed: int, exponent: float) -> None
     np.testing.assert_allclose(got, want, atol=1e-7 * np.abs(want).max(initial=1))
 
 
+def test_what_is_no_matrix_has_no_power() -> None:
+    rng = np.random.default_rng(0)
+    with pytest.raises(ArithmeticError, match="was not found"):
+        power(lambda v: rng.normal(size=3), 0.5, np.ones(3))
+    with pytest.raises(ValueError, match="infs or NaNs"):
+        power(lambda v: 2 * v, 0.5, np.array([1.0, np.nan]))
+
+
 def test_with_all_correlations_the_matrix_is_that_of_these() -> None:
     rng = np.random.default_rng(0)
     A = rng.normal(size=(8, 12))

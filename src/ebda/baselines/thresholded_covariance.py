@@ -23,7 +23,6 @@ import numpy as np
 import numpy.typing as npt
 
 from ebda.kernels.correlations import above_diagonal, row_blocks
-from ebda.sizes import sizes
 from ebda.typing import FloatArray
 
 # The constants M that thresholds are chosen from: at 4 little is left.

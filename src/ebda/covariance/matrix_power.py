@@ -21,6 +21,8 @@ from ebda.typing import FloatArray
 # Steps between two looks at the result, and by how much it may still change.
 _BETWEEN = 10
 _TOLERANCE = 1e-10
+# With more steps than this, and ten for each dimension, something is wrong.
+_STEPS = 100
 # A direction this small, relative to the first, is rounding.
 _EXHAUSTED = 1e-13
 
@@ -52,7 +54,7 @@ def power(
     diagonal: list[float] = []
     beside: list[float] = []
     before = np.zeros(0)
-    while True:
+    for _ in range(_STEPS + 10 * len(vector)):
         image = times(basis[-1])
         if beside:
             image = image - beside[-1] * basis[-2]
@@ -70,6 +72,11 @@ def power(
             before = found
         beside.append(norm)
         basis.append(image / norm)
+    else:
+        raise ArithmeticError(
+            "a power of a matrix times a vector was not found; the matrix must be "
+            "symmetric and positive definite"
+        )
     total = np.zeros_like(vector)
     for weight, direction in zip(found, basis, strict=True):
         total += (length * weight) * direction

@@ -129,6 +129,8 @@ def sparse(data: Summary) -> Covariance:
     rows[:, data.contrasts.constant] = 0.0
     unit = unit_columns(rows)
     prior = fit_correlations(unit, df)
+    if prior.bound == 1:
+        return Diagonal()
     first, second, correlation = strong_pairs(unit, prior.bound)
     if not len(first):
         return Diagonal()
