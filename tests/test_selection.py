@@ -426,7 +426,8 @@ def test_candidates_are_those_of_the_covariances() -> None:
             assert set(mine) <= set(entry.compared)
         else:
             assert mine == entry.compared
-        assert candidates(name, "auto") == [(name, how) for how in entry.compared]
+        own = [(name, how) for how in entry.compared]
+        assert candidates(name, "auto") == [*own, *entry.and_others]
         assert candidates(name, "sparse") == [(name, "sparse")]
     tried = [name for name, entry in COVARIANCES.items() if entry.in_auto]
     assert candidates("auto", "hard") == [(name, "hard") for name in tried]

@@ -193,6 +193,14 @@ def test_powers_are_those_of_the_eigenvalues(seed: int, exponent: float) -> None
     np.testing.assert_allclose(got, want, atol=1e-7 * np.abs(want).max(initial=1))
 
 
+def test_what_is_no_matrix_has_no_power() -> None:
+    rng = np.random.default_rng(0)
+    with pytest.raises(ArithmeticError, match="was not found"):
+        power(lambda v: rng.normal(size=3), 0.5, np.ones(3))
+    with pytest.raises(ValueError, match="infs or NaNs"):
+        power(lambda v: 2 * v, 0.5, np.array([1.0, np.nan]))
+
+
 def test_with_all_correlations_the_matrix_is_that_of_these() -> None:
     rng = np.random.default_rng(0)
     A = rng.normal(size=(8, 12))
@@ -477,3 +485,25 @@ def test_memory_is_far_less_than_that_of_the_matrix() -> None:
     assert model.selection_.best[0] == "sparse"
     # Blocks of 8 MiB and their copies; the matrix would have 200 MB.
     assert peak < 60e6
+
+
+@pytest.mark.slow
+def test_held_out_samples_tell_where_the_diagonal_is_better() -> None:
+    """Runs of features differ alike, in an autoregression."""
+    R = autoregression(1000, 0.7)
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 25)
+    difference = np.where(np.arange(1000) < 200, 0.6, 0.0)
+    X = rng.normal(size=(50, 1000)) @ np.linalg.cholesky(R).T
+    X += np.outer(y, difference)
+    errors = {}
+    for name, shrinkage in (
+        ("diagonal", "mean"),
+        ("sparse", "mean"),
+        ("sparse", "auto"),
+    ):
+        model = EBClassifier(covariance=name, shrinkage=shrinkage).fit(X, y)
+        known = model.coef_, model.intercept_, np.zeros(1000), difference, R
+        errors[name, shrinkage] = error_rate(*known)
+    assert errors["sparse", "mean"] > 1.2 * errors["diagonal", "mean"]
+    assert errors["sparse", "auto"] < 1.1 * errors["diagonal", "mean"]

@@ -72,7 +72,8 @@ class Sizes:
         Pairs of features that a sparse covariance may have: it takes up 0.1 GiB, and
         three times as much while it is made.
     paired_features : int
-        Features of which all pairs may be compared, which takes an hour.
+        Features of which all pairs may be compared: 8.6 billion, which takes minutes,
+        and 1.5 GiB for the residuals of 1,024 samples.
     split_features : int
         Features that the threshold of covariances is chosen by.
     dense_features : int

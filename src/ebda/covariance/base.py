@@ -164,6 +164,9 @@ class CovarianceEstimator(Entry):
         Whether ``covariance="auto"`` compares it.
     beside_others : tuple of str, optional
         Those of `compared` that ``covariance="auto"`` compares; None for all of them.
+    and_others : tuple of (covariance, shrinkage)
+        Rules under other covariances that ``shrinkage="auto"`` compares with those
+        under this one where it is asked for by name.
     is_usual : bool
         Whether it is taken where no samples can be held out.
     tells_missing : bool
@@ -177,6 +180,7 @@ class CovarianceEstimator(Entry):
     compared: tuple[str, ...] = ("mean", "sparse")
     in_auto: bool = True
     beside_others: tuple[str, ...] | None = None
+    and_others: tuple[tuple[str, str], ...] = ()
     is_usual: bool = False
     tells_missing: bool = False
 

@@ -18,9 +18,13 @@ from scipy.linalg import eigh_tridiagonal
 
 from ebda.typing import FloatArray
 
-# Steps between two looks at the result, and by how much it may still change.
-_BETWEEN = 10
-_TOLERANCE = 1e-10
+# The result is looked at after ten steps, and again after ten or a fifth more, until it
+# no longer changes.
+_FIRST = 10
+_MORE = 1.2
+_TOLERANCE = 1e-9
+# With more steps than this, and ten for each dimension, something is wrong.
+_STEPS = 100
 # A direction this small, relative to the first, is rounding.
 _EXHAUSTED = 1e-13
 
@@ -51,8 +55,8 @@ def power(
     basis = [vector / length]
     diagonal: list[float] = []
     beside: list[float] = []
-    before = np.zeros(0)
-    while True:
+    before, look = np.zeros(0), _FIRST
+    for _ in range(_STEPS + 10 * len(vector)):
         image = times(basis[-1])
         if beside:
             image = image - beside[-1] * basis[-2]
@@ -61,15 +65,20 @@ def power(
         norm = float(np.linalg.norm(image))
         # Rounding lets the basis lose its orthogonality, which costs steps alone.
         done = norm <= _EXHAUSTED * abs(diagonal[0])
-        if done or len(diagonal) % _BETWEEN == 0:
+        if done or len(diagonal) == look:
             found = _first_column(diagonal, beside, exponent)
             change = found.copy()
             change[: len(before)] -= before
             if done or np.linalg.norm(change) <= _TOLERANCE * np.linalg.norm(found):
                 break
-            before = found
+            before, look = found, max(look + _FIRST, int(_MORE * look))
         beside.append(norm)
         basis.append(image / norm)
+    else:
+        raise ArithmeticError(
+            "a power of a matrix times a vector was not found; the matrix must be "
+            "symmetric and positive definite"
+        )
     total = np.zeros_like(vector)
     for weight, direction in zip(found, basis, strict=True):
         total += (length * weight) * direction

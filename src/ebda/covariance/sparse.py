@@ -129,6 +129,8 @@ def sparse(data: Summary) -> Covariance:
     rows[:, data.contrasts.constant] = 0.0
     unit = unit_columns(rows)
     prior = fit_correlations(unit, df)
+    if prior.bound == 1:
+        return Diagonal()
     first, second, correlation = strong_pairs(unit, prior.bound)
     if not len(first):
         return Diagonal()
@@ -136,6 +138,8 @@ def sparse(data: Summary) -> Covariance:
     return Sparse(pairs.features, inverse_root(pairs, unit, prior), len(pairs))
 
 
+# Where partners differ alike, their common difference is lost in what they have in
+# common by chance, and even the true correlation does harm: held-out samples tell.
 SPARSE = CovarianceEstimator(
     "sparse",
     "few correlated pairs",
@@ -143,4 +147,5 @@ SPARSE = CovarianceEstimator(
     needs_samples=True,
     compared=("mean", "sparse"),
     in_auto=False,
+    and_others=(("diagonal", "mean"),),
 )

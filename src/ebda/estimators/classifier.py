@@ -61,21 +61,24 @@ class EBClassifier(PosteriorClassifier):
         differences of each contrast, less the next largest (a soft threshold); they
         need no prior. "auto": several are compared and combined, which ones depends on
         the covariance. "mean", "top10" and "top100" with "diagonal" and "shrunken";
-        "mean", "sparse" and "top1000" with "factor"; "mean" with "neighbours". Those
-        that would keep all features are left out.
+        "mean", "sparse" and "top1000" with "factor"; "mean" with "neighbours"; "mean"
+        and "sparse" with "sparse", beside "mean" with "diagonal". Those that would
+        keep all features are left out.
     zero_threshold : float
         kappa, between 0 and 1, for "sparse" and "hard".
     variance : {"moderated", "pooled", "separate"}
         "moderated": one variance per feature, shrunken to what is usual among the
         features. "pooled": the same without shrinkage. "separate": one for each
         class, averaged as in Welch's test.
-    covariance : {"auto", "diagonal", "shrunken", "factor", "neighbours"}
+    covariance : {"auto", "diagonal", "shrunken", "factor", "neighbours", "sparse"}
         Within-class covariance. "diagonal" treats features as independent. "shrunken":
         the sample correlation, shrunken to the identity
         (:mod:`ebda.covariance.shrunken`). "factor": common factors and an independent
         rest (:mod:`ebda.covariance.factor`). "neighbours": for features that have an
         order, such as the points of a spectrum, an autoregression of the noise, and
-        effects that are alike in runs (:mod:`ebda.covariance.neighbours`). "auto": all
+        effects that are alike in runs (:mod:`ebda.covariance.neighbours`). "sparse":
+        few correlated pairs, found among all by a prior of their correlations
+        (:mod:`ebda.covariance.sparse`); it needs all values. "auto": all but "sparse"
         are compared and combined, of "diagonal" only "top10" and "top100", and of
         "factor" only "top1000"; what finds no factors or no order is left out. Where no
         correlation is found at all, the rule is that of "diagonal" and "mean". With

@@ -209,11 +209,14 @@ def candidates(covariance: str, shrinkage: str) -> list[Name]:
             for name, entry in COVARIANCES.items()
             if entry.in_auto
         }
-    return [
+    names = [
         (name, how)
         for name, compared in tried.items()
         for how in (compared if shrinkage == "auto" else [shrinkage])
     ]
+    if covariance != "auto" and shrinkage == "auto":
+        names += COVARIANCES[covariance].and_others
+    return names
 
 
 def reported(effects: dict[str, Effects], best: Name) -> str:
