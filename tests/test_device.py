@@ -34,7 +34,7 @@ from ebda.data import (
 from ebda.data.device import LIBRARIES
 from ebda.data.device.matrix import over_columns
 from ebda.datasets import make_two_class
-from ebda.evaluation import cross_validate, evaluate
+from ebda.evaluation import cross_validate, evaluate, permutation_test
 from ebda.sizes import override
 
 ELSEWHERE = strict.Device("device1")
@@ -387,3 +387,12 @@ def test_a_missing_compatibility_layer_is_an_extra(
     monkeypatch.setitem(import_module("sys").modules, "array_api_compat", None)
     with pytest.raises(ImportError, match=r"ebda\[array-api\]"):
         EBClassifier().fit(on_strict(samples()[0]), samples()[1])
+
+
+@MAKES
+def test_permutations_are_those_of_numpy(make: Make) -> None:
+    X, y = samples()
+    want = permutation_test(IndependenceRule(), X, y, 5, n_jobs=2)
+    got = permutation_test(IndependenceRule(), make(X), y, 5, n_jobs=2)
+    assert got.error == want.error
+    np.testing.assert_array_equal(got.permuted, want.permuted)
