@@ -17,13 +17,16 @@ CORE := $(addprefix tests/test_,$(addsuffix .py,calibration contrasts covariance
 	modelfile_fuzz moments npmle paper prior_contract samples selection shrinkage \
 	shrunken_centroids theory units variance))
 INSTALL := -m pip install --quiet --disable-pip-version-check
+TORCH := torch==2.13.0+cpu
+TORCH_INDEX := https://download.pytorch.org/whl/cpu
 
-.PHONY: demo test test-fast test-versions $(OTHERS) lint browser docs dist test-r bench bench-accuracy clean help
+.PHONY: demo test test-fast test-torch test-versions $(OTHERS) lint browser docs dist test-r bench bench-accuracy clean help
 
 help:
 	@echo "make demo   compare rules on the embedded leukemia data, list genes, draw and report"
 	@echo "make test   lint, type check and all tests with coverage"
 	@echo "make test-fast  the tests that take no longer than a second, while editing"
+	@echo "make test-torch  the tests of PyTorch's arrays, which need its CPU wheel"
 	@echo "make test-versions  the same tests with the lowest versions that are allowed"
 	@echo "make test-python-3.13  the same tests with another Python: $(PYTHONS)"
 	@echo "make lint   ruff and strict mypy only"
@@ -72,6 +75,13 @@ test: lint
 
 test-fast: $(READY)
 	@$(BIN)/pytest --numprocesses auto -m "not slow"
+
+# The wheel without CUDA, which is not on PyPI. Where it cannot be had the tests skip.
+test-torch: $(READY)
+	@$(BIN)/python $(INSTALL) --retries 0 --extra-index-url $(TORCH_INDEX) $(TORCH) \
+		|| echo "$(TORCH) cannot be had here: its tests are skipped"
+	@$(BIN)/pytest --numprocesses auto -k "torch or Torch" \
+		tests/test_device.py tests/test_data_conformance.py
 
 # The doctests in src show numbers as NumPy 2 does.
 test-versions: $(LOWEST_READY)

@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import anndata
+import array_api_strict as strict
 import dask
 import dask.array as da
 import dask.dataframe as dd
@@ -29,7 +31,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from conformance import Rows, check_data, random_rows
-from ebda.data import OPENERS, InMemory, as_data
+from ebda.data import OPENERS, InMemory, as_data, on_device
 from ebda.data.disk import open_parquet
 from ebda.sizes import override
 from profiles import DEFAULT_EXAMPLES, examples
@@ -85,6 +87,10 @@ def dask_array(X: np.ndarray, rng: Rng) -> Any:
     return da.from_array(X, tuple(cuts(size, rng) for size in X.shape))
 
 
+def torch(X: np.ndarray) -> Any:
+    return pytest.importorskip("torch").from_numpy(X)
+
+
 @dataclass(frozen=True)
 class Implementation:
     """How X is made from an array, in a folder, with chunks of any size.
@@ -137,6 +143,22 @@ IMPLEMENTATIONS = {
         ),
         **LAZY,
     ),
+    "array API": Implementation(
+        lambda X, _, rng: strict.asarray(X, device=strict.Device("device1"))
+    ),
+    "array API float32": Implementation(
+        lambda X, _, rng: strict.asarray(X.astype(np.float32))
+    ),
+    "array API int": Implementation(
+        lambda X, _, rng: strict.asarray(X.astype(int)), holds_nan=False
+    ),
+    "through a device": Implementation(
+        lambda X, _, rng: on_device(X, "device1", "array_api_strict")
+    ),
+    "PyTorch": Implementation(lambda X, _, rng: torch(X)),
+    "PyTorch bfloat16": Implementation(
+        lambda X, _, rng: torch(X).to(import_module("torch").bfloat16)
+    ),
 }
 
 SLOW = {"Zarr", "AnnData CSR", "AnnData CSC"}
@@ -155,6 +177,7 @@ def any_sizes(rows: Rows, rng: Rng) -> Iterator[None]:
         tile_elements=int(rng.choice([1, rng.integers(1, total + 1), 1 << 19])),
         tile_rows=int(rng.integers(1, n + 1)),
         sparse_elements=int(rng.integers(1, total + 1)),
+        device_elements=int(rng.choice([1, rng.integers(1, total + 1), 1 << 19])),
         score_elements=int(rng.integers(1, total + 1)),
         kept_samples=int(rng.integers(1, n + 1)),
         most_kept=1,
@@ -212,7 +235,7 @@ def test_of_many_samples_the_same_are_kept(tmp_path: Path) -> None:
     codes = (np.arange(1500) % 700 == 0) + (np.arange(1500) % 3 == 1) * np.intp(2)
     rows = Rows(X, np.minimum(codes, 2), np.arange(1500) % 5 / 2, np.arange(1500))
     with dask.config.set(scheduler="synchronous"):
-        for name in ("ndarray", "CSC", "memory map", "Zarr", "Dask"):
+        for name in ("ndarray", "CSC", "memory map", "Zarr", "Dask", "array API"):
             (tmp_path / name).mkdir()
             stored = IMPLEMENTATIONS[name].make(X, tmp_path / name, rng)
             data = as_data(stored) or InMemory(stored)

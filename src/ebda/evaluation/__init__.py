@@ -1,6 +1,8 @@
 """The honest error of a classifier, now and with more samples.
 
 - `cross_validate`, `evaluate`: held-out predictions, as an `Evaluation`.
+- `permutation_test`: that error beside those with permuted labels, as a
+  `PermutationTest`.
 - `plan`, `plan_from_evaluation`: the error to expect with other numbers of samples, as
   a `Plan`.
 - `RepeatedEvaluation`: cross-validations with several deals of the folds.
@@ -18,6 +20,7 @@ from ebda.evaluation.folds import cross_validate, evaluate
 from ebda.evaluation.held_out import CalibrationBins, Evaluation, calibration_bins
 from ebda.evaluation.measures import Measure, Measures
 from ebda.evaluation.panels import Panel, PanelFeatures
+from ebda.evaluation.permutations import PermutationTest, permutation_test
 from ebda.evaluation.planned import Plan
 from ebda.evaluation.planning import plan, plan_from_evaluation
 from ebda.evaluation.repeated import RepeatedEvaluation
@@ -29,12 +32,14 @@ __all__ = [
     "Measures",
     "Panel",
     "PanelFeatures",
+    "PermutationTest",
     "Plan",
     "RepeatedEvaluation",
     "calibration_bins",
     "cross_validate",
     "evaluate",
     "panel",
+    "permutation_test",
     "plan",
     "plan_from_evaluation",
 ]

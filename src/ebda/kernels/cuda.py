@@ -97,7 +97,7 @@ def suits(X: Any) -> bool:
 def _kernel(name: str) -> Any:
     cupy: Any = import_module("cupy")
     module = cupy.RawModule(
-        code=_SOURCE, options=("--std=c++14",), name_expressions=[name]
+        code=_SOURCE, options=("--std=c++17",), name_expressions=[name]
     )
     return module.get_function(name)
 

@@ -181,12 +181,16 @@ class DeviceMatrix:
         n, p = self.shape
         whole = rows is None or np.array_equal(rows, np.arange(n))
         some = None if rows is None or whole else self.send(rows)
-        width = max(
-            1, sizes.device_elements // max(n if rows is None else len(rows), 1)
-        )
+        n_rows = n if rows is None else len(rows)
+        # On the host a block should stay in the cache.
+        is_host = "cpu" in str(self.device).lower()
+        most = sizes.tile_elements if is_host else sizes.device_elements
+        width = max(1, most // max(n_rows, 1))
 
         def call(cols: slice) -> tuple[slice, Result]:
-            with self.library.precise():
+            # NaN and infinity show in the sums.
+            quiet = np.errstate(invalid="ignore", over="ignore")
+            with self.library.precise(), quiet:
                 return cols, function(cols, self.block(cols, some))
 
         return over_columns(call, p, width, self.place)

@@ -98,7 +98,7 @@ def streamed(X: Any, device: str, library: str | None) -> StreamedData:
     using = LIBRARIES[library]
     where = using.named(device)
     # What the device cannot do is said now, and not after the first block was read.
-    DeviceData.of(using.put(np.zeros((1, 1)), where))
+    DeviceData.of(using.put(np.zeros((1, 1), np.float32), where))
     return StreamedData(source, using, where)
 
 
