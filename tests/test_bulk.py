@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -20,10 +22,13 @@ from ebda.rule.bulk import (
 )
 
 
-def summary(X: np.ndarray, y: np.ndarray) -> Summary:
+def summary(X: np.ndarray, y: np.ndarray, has_missing: bool = False) -> Summary:
     moments = class_moments(X, y, int(y.max()) + 1)
     contrasts = class_contrasts(moments, pooled(moments))
-    return Summary(moments, contrasts, RowSamples.of(X, y, None).kept())
+    samples = RowSamples.of(X, y, None).kept()
+    if has_missing:
+        samples = samples.as_in(moments)
+    return Summary(moments, contrasts, samples)
 
 
 # The correlation within the classes
@@ -39,6 +44,32 @@ def test_the_squared_correlation_is_recovered() -> None:
             found.append(mean_squared_correlation(summary(X, y)))
         truth = (loading**2 / (1 + loading**2)) ** 2
         assert np.mean(found) == pytest.approx(truth, abs=0.02 + 0.1 * truth)
+
+
+@pytest.mark.parametrize("share", [0.2, 0.5])
+def test_missing_values_hardly_change_the_squared_correlation(share: float) -> None:
+    rng = np.random.default_rng(1)
+    y = np.repeat([0, 1], 40)
+    for loading in (0.0, 0.5, 1.0):
+        complete, found = [], []
+        for _ in range(20):
+            X = rng.normal(size=(80, 300)) + loading * rng.normal(size=(80, 1))
+            complete.append(mean_squared_correlation(summary(X, y)))
+            X[rng.random(X.shape) < share] = np.nan
+            found.append(mean_squared_correlation(summary(X, y, has_missing=True)))
+        # Half of the values have a quarter of it, if the overlap is not put right.
+        assert np.mean(found) == pytest.approx(np.mean(complete), rel=0.2, abs=1e-3)
+
+
+def test_nothing_missing_is_the_same_squared_correlation() -> None:
+    X = np.random.default_rng(2).normal(size=(60, 200)) + np.arange(60)[:, None] / 20
+    y = np.repeat([0, 1], 30)
+    plain = summary(X, y)
+    counts = np.tile(plain.moments.counts[:, None], (1, 200))
+    moments = replace(plain.moments, observed=counts)
+    same = Summary(moments, plain.contrasts, plain.samples)
+    want = mean_squared_correlation(plain)
+    assert mean_squared_correlation(same) == pytest.approx(want, abs=1e-3)
 
 
 def test_without_samples_nothing_is_known_of_it() -> None:

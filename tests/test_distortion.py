@@ -54,6 +54,28 @@ def test_everything_else_is_left_alone(X: np.ndarray) -> None:
     assert log_hint(X) is None
 
 
+@pytest.mark.parametrize("share", [0.05, 0.4])
+@pytest.mark.parametrize("kind", [np.asarray, np.float32, sparse.csr_array])
+def test_missing_values_do_not_hide_it(share: float, kind: Any) -> None:
+    X = np.exp(normal())
+    X[np.random.default_rng(1).random(X.shape) < share] = np.nan
+    X[:, 3] = np.nan  # tells nothing
+    assert log_hint(kind(X)) == HINT
+    assert log_hint(kind(np.log(X))) is None
+    X[0, 0] = -1.0
+    assert log_hint(kind(X)) is None
+    X[0, 0] = np.inf
+    assert log_hint(kind(X)) is None
+    assert log_hint(kind(np.full((40, 60), np.nan))) is None
+
+
+def test_a_fit_with_missing_values_gives_the_hint() -> None:
+    X = np.exp(normal())
+    X[np.random.default_rng(1).random(X.shape) < 0.1] = np.nan
+    with pytest.warns(LogarithmWarning):
+        EBClassifier(calibrate=False, shrinkage="mean").fit(X, labels())
+
+
 def test_one_negative_value_anywhere_is_enough() -> None:
     X = np.exp(normal(n=40, p=3000))
     assert log_hint(X) == HINT

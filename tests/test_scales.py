@@ -480,6 +480,28 @@ def test_missing_values() -> None:
         EBClassifier(sample_scale="own").fit(gaps, y)
 
 
+@pytest.mark.parametrize(
+    ("factors", "difference"), [(0.0, 2.0), (0.7, 0.0), (0.7, 2.0)]
+)
+def test_few_values_tell_the_same_scale(factors: float, difference: float) -> None:
+    """Missing values add nothing to class means, and take nothing from factors."""
+    X, y, _ = draw(3, factors=factors)
+    wide = difference * (np.arange(X.shape[1]) < 100)
+    model = EBClassifier(sample_scale="own").fit(X + np.outer(y, wide), y)
+    scale = scale_of(model)
+    X_new, y_new, s_new = draw(4, factors=factors)
+    X_new = X_new + np.outer(y_new, wide)
+    rng = np.random.default_rng(0)
+    middle = []
+    for share in (1.0, 0.5, 0.2):
+        gaps = np.where(rng.random(X_new.shape) < share, X_new, np.nan)
+        found = scale.precision_of(
+            InMemory(gaps).lengths(scale.centre, scale.divisor, scale.rows)
+        )
+        middle.append(np.median(np.log(found * s_new**2)))
+    np.testing.assert_allclose(middle[1:], middle[0], atol=0.1)
+
+
 def test_an_unknown_scaling_is_refused() -> None:
     X, y, _ = draw()
     with pytest.raises(ValueError, match="sample_scale must be one of"):

@@ -47,7 +47,12 @@ class CrossResiduals:
     @classmethod
     @no_fork()
     def of(
-        cls, rows: FloatArray, cross: FloatArray, samples: Samples, used: IntArray
+        cls,
+        rows: FloatArray,
+        cross: FloatArray,
+        samples: Samples,
+        used: IntArray,
+        unit: FloatArray | None = None,
     ) -> CrossResiduals:
         """Those of the samples in use, about their own class means.
 
@@ -61,18 +66,24 @@ class CrossResiduals:
             All samples.
         used : ndarray of int
             Those in use.
+        unit : ndarray of shape (n_features,), optional
+            What the rows are to be divided by.
         """
         codes, information = samples.codes[used], samples.information[used]
         held = np.ones(len(rows), dtype=bool)
         held[used] = False
         own = cross - rows[held].T @ rows[held]
-        lengths = np.einsum("ij,ij->i", rows, rows)[used]
+        per_square = np.ones(rows.shape[1]) if unit is None else unit**-2.0
+        lengths = np.einsum("ij,ij,j->i", rows, rows, per_square)[used]
         for k in np.unique(codes):
             member = np.flatnonzero(codes == k)
             root, rest = np.sqrt(information[member]), rows[used[member]]
             mean = (root @ rest) / information[member].sum()
             own -= information[member].sum() * np.outer(mean, mean)
-            lengths[member] += root * (root * (mean @ mean) - 2 * (rest @ mean))
+            along = mean * per_square
+            lengths[member] += root * (root * (mean @ along) - 2 * (rest @ along))
+        if unit is not None:
+            own /= np.outer(unit, unit)
         with one_blas_thread():
             value, vectors = eigh(own, overwrite_a=True, check_finite=False)
         weight = samples.weight[used]

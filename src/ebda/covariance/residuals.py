@@ -63,12 +63,17 @@ class RowResiduals:
         Classes and weights of all samples.
     used : ndarray of int
         Those that are meant.
+    unit : ndarray of shape (n_features,), optional
+        What rows are to be divided by: standard deviations of these samples in units of
+        those of all samples. The Gram matrix is then that of all, times the mean of
+        ``1 / unit^2``: over many features the rest of it averages out.
     """
 
     rows: FloatArray
     all_gram: FloatArray
     all_samples: Samples
     used: IntArray
+    unit: FloatArray | None = None
 
     @property
     def codes(self) -> IntArray:
@@ -85,10 +90,15 @@ class RowResiduals:
 
     def eigen(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         gram = self._centred(self.all_gram[np.ix_(self.used, self.used)])
-        return eigen_of(self._centred(gram.T), self.weight)
+        gram = self._centred(gram.T)
+        if self.unit is not None:
+            gram *= np.mean(self.unit**-2.0)
+        return eigen_of(gram, self.weight)
 
     @no_fork()
     def project(self, rows: FloatArray) -> FloatArray:
+        if self.unit is not None:
+            rows = rows / self.unit
         return self._centred((rows @ self.rows.T)[:, self.used])
 
     @no_fork()
@@ -97,6 +107,8 @@ class RowResiduals:
         padded = np.zeros((len(combine), len(self.rows)))
         padded[:, self.used] = self._centred(combine)
         product: FloatArray = padded @ self.rows
+        if self.unit is not None:
+            product /= self.unit
         return product
 
 

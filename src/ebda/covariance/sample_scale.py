@@ -130,14 +130,20 @@ class SampleScale:
         on_means, on_directions = lengths[:, 2 : 2 + k], lengths[:, 2 + k :]
         # Missing values are taken to be like the others.
         share = np.maximum(lengths[:, 1], 1.0) / self.n_used
-        # |r - a|^2 less its part in the directions D: |D r - D a|^2.
-        squares = lengths[:, :1] - (on_directions**2).sum(axis=1)[:, None]
+        there = share[:, None]
+        # |r - a|^2 less its part in the directions D: |D r - D a|^2. Of the features
+        # that are there D D' is `share` times the identity, and |a|^2 and D a are this
+        # share of what they are.
+        squares = lengths[:, :1] - (on_directions**2).sum(axis=1)[:, None] / there
         squares = squares - 2 * (on_means - on_directions @ self.at_means.T)
-        squares += self.left_of_means
+        squares += there * self.left_of_means
         nearest = squares.min(axis=1) / (share * self.expected)
+        # 1 / n_effective is the mean squared cosine between samples, of which chance
+        # has 1 / n_used.
+        fewer = 1 + (1 / share - 1) * self.n_effective / self.n_used
         s2 = moderate(
             np.maximum(nearest, self.least),
-            self.n_effective,
+            self.n_effective / fewer,
             self.degrees_of_freedom,
             self.variance,
         )

@@ -114,7 +114,7 @@ class Scales:
 
 
 def moderate(
-    squares: FloatArray, n_effective: float, df: float, variance: float
+    squares: FloatArray, n_effective: float | FloatArray, df: float, variance: float
 ) -> FloatArray:
     """Posterior ``s^2`` given ``squares``, means over effective features.
 

@@ -244,12 +244,21 @@ class Summary:
             return self.residuals_of(np.arange(len(samples)))
         return SampleResiduals(samples, self.moments.means, self.scale)
 
-    def residuals_of(self, used: IntArray) -> Residuals:
-        """Residuals of some of the samples, about their own class means."""
-        assert self.samples is not None
-        if len(self.samples) > self.p:
-            return CrossResiduals.of(self.rows, self.cross, self.samples, used)
-        return RowResiduals(self.rows, self.gram, self.samples, used)
+    def residuals_of(self, used: IntArray, unit: FloatArray | None = None) -> Residuals:
+        """Residuals of some of the samples, about their own class means.
+
+        Parameters
+        ----------
+        used : ndarray of int
+            Which samples.
+        unit : ndarray of shape (n_features,), optional
+            Their standard deviations over those of all samples.
+        """
+        samples = self.samples
+        assert samples is not None
+        if len(samples) > self.p:
+            return CrossResiduals.of(self.rows, self.cross, samples, used, unit)
+        return RowResiduals(self.rows, self.gram, samples, used, unit)
 
     @cached_property
     def spectrum(self) -> Spectrum | None:

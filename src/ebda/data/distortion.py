@@ -62,7 +62,7 @@ def log_hint(X: Any) -> str | None:
     Parameters
     ----------
     X : ndarray or sparse matrix of shape (n_samples, n_features)
-        Features. With any negative value there is no hint.
+        Features. With any negative value there is no hint. NaN is a missing value.
 
     Examples
     --------
@@ -75,19 +75,40 @@ def log_hint(X: Any) -> str | None:
     if min(X.shape) < _FEWEST:
         return None
     part = _looked_at(X)
-    if not np.isfinite(part).all() or part.min() < 0:
+    missing = np.isnan(part)
+    if np.isinf(part).any() or np.fmin.reduce(part, axis=None) < 0:
         return None
-    part = part[:, np.ptp(part, axis=0) > 0]
+    enough = np.count_nonzero(~missing, axis=0) >= _FEWEST
+    part = part[:, enough & (_spread(part) > 0)]
     zero = part == 0
-    if part.shape[1] < _FEWEST or zero.mean() > _ZEROS:
+    there = np.count_nonzero(~np.isnan(part))
+    if part.shape[1] < _FEWEST or np.count_nonzero(zero) > _ZEROS * there:
         return None
-    plain = float(np.median(skew(part, axis=0)))
+    plain = float(np.median(_skewness(part)))
     if plain < _SKEWED:
         return None
     # Zeros become the smallest value that is not zero.
-    logarithm = np.log(np.where(zero, part[~zero].min(), part))
-    varied = np.ptp(logarithm, axis=0) > 0
-    left = float(np.median(skew(logarithm[:, varied], axis=0))) if varied.any() else 0.0
-    if abs(left) > _LEFT * plain or X.min() < 0:
+    least = np.fmin.reduce(part[~zero], axis=None)
+    logarithm = np.log(np.where(zero, least, part))
+    varied = _spread(logarithm) > 0
+    left = float(np.median(_skewness(logarithm[:, varied]))) if varied.any() else 0.0
+    values = X.data if sparse.issparse(X) else X
+    if abs(left) > _LEFT * plain or np.fmin.reduce(values, axis=None) < 0:
         return None
     return HINT
+
+
+def _spread(part: FloatArray) -> FloatArray:
+    """Largest less smallest value of each column; NaN without any."""
+    spread: FloatArray = np.fmax.reduce(part, axis=0) - np.fmin.reduce(part, axis=0)
+    return spread
+
+
+def _skewness(part: FloatArray) -> FloatArray:
+    """Skewness of each column, of the values that are there."""
+    if not np.isnan(part).any():
+        return np.asarray(skew(part, axis=0))
+    residual = part - np.nanmean(part, axis=0)
+    square, cube = (np.nanmean(residual**k, axis=0) for k in (2, 3))
+    skewness: FloatArray = cube / square**1.5
+    return skewness

@@ -36,6 +36,8 @@ from ebda.typing import FloatArray, IntArray
 _RUNS = 16
 # Standard deviation of standard errors, over their mean, that makes no difference.
 _ALIKE = 0.15
+# Degrees of freedom with which t is normal.
+_AS_NORMAL = 1e9
 
 
 @dataclass(frozen=True, eq=False)
@@ -278,15 +280,55 @@ def _heavier_tails(
     same p-value as the t of a feature without missing values.
     """
     own = np.asarray(variance.degrees_of_freedom)
-    complete = replace(moments, observed=None)
-    # What a prior of the variances adds is the same for all.
-    added = own - degrees_of_freedom(moments)
-    most = degrees_of_freedom(complete) + float(np.max(added, initial=0.0))
+    most = complete_df(moments, own)
     df, t = np.broadcast_to(own, z.shape), np.abs(z)
     p = stdtr(df, -t)
     same = -(ndtri(p) if np.isinf(most) else stdtrit(most, p))
     usable = (p > 0) & (t > 1e-3) & np.isfinite(same) & (df < most)
     return np.where(usable, np.maximum(t / np.where(usable, same, 1.0), 1.0), 1.0)
+
+
+def complete_df(moments: ClassMoments, df: float | FloatArray) -> float:
+    """Degrees of freedom of the t of a feature with all its values.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+        Of all samples.
+    df : float or ndarray of shape (n_features,)
+        Those of the variances, whatever their values and a prior have told.
+    """
+    # What a prior of the variances adds is the same for all.
+    added = np.asarray(df) - degrees_of_freedom(moments)
+    complete = degrees_of_freedom(replace(moments, observed=None))
+    return float(complete) + float(np.max(added, initial=0.0))
+
+
+def matched_t(
+    t: FloatArray, df: FloatArray | float, other: FloatArray | float
+) -> FloatArray:
+    """Values with about the same tail probabilities under another t distribution.
+
+    By Wallace's (1959) normal scores of t with f degrees of freedom,
+    ``(8 f + 1) / (8 f + 3) sqrt(f log(1 + t^2 / f))``, in a few passes over the array.
+
+    Parameters
+    ----------
+    t : ndarray
+        Values.
+    df, other : ndarray or float, to broadcast against `t`
+        Degrees of freedom of their distribution, and of the other one; above zero.
+
+    >>> matched_t(np.array([-2.571, 4.032]), np.array(5.0), np.inf).round(2)
+    array([-1.95,  2.57])
+    """
+    df, other = np.asarray(df, np.float64), np.asarray(other, np.float64)
+    # As many are as good as normal.
+    df, other = np.minimum(df, _AS_NORMAL), np.minimum(other, _AS_NORMAL)
+    ratio = (8 * df + 1) / (8 * df + 3) * ((8 * other + 3) / (8 * other + 1))
+    score = ratio**2 * (df * np.log1p(t**2 / df))
+    found: FloatArray = np.sqrt(other * np.expm1(score / other))
+    return np.copysign(found, t)
 
 
 def _unequal_factor(

@@ -125,7 +125,10 @@ def mean_squared_correlation(data: Summary) -> float | None:
     """Mean squared correlation of two features within the classes, without bias.
 
     With C the sample correlation, on f degrees of freedom, and R its expectation,
-    ``E tr C^2 = (1 + 1 / f) tr R^2 + p^2 / f``.
+    ``E tr C^2 = (1 + 1 / f) tr R^2 + p^2 / f``. Where a share q of the values is there,
+    an entry off the diagonal of C has the mean ``k r`` and the variance
+    ``(1 + r^2) k / (q f)``, with k the overlap (:mod:`ebda.covariance.summary`), and
+    one on it the variance ``2 / (q f)``.
 
     Parameters
     ----------
@@ -143,9 +146,30 @@ def mean_squared_correlation(data: Summary) -> float | None:
         return None
     f = spectrum.df
     share = spectrum.eigenvalue / spectrum.eigenvalue.sum()
+    if data.moments.observed is not None:
+        return _of_overlapping(data, float(share @ share), f)
     # Of tr R^2 / p^2, with the eigenvalues in units of their sum.
     square = (float(share @ share) - 1 / f) * f**2 / ((f - 1) * (f + 2))
     return float(np.clip((square - 1 / p) / (1 - 1 / p), 0.0, 1.0))
+
+
+def _of_overlapping(data: Summary, square: float, df: float) -> float:
+    """Mean squared correlation where values are missing.
+
+    Parameters
+    ----------
+    data : Summary
+        With samples.
+    square : float
+        ``tr C^2 / (tr C)^2``.
+    df : float
+        Degrees of freedom of features with all values.
+    """
+    p, overlap = data.n_varying, data.overlap
+    own = df / float(np.mean(1 / data.share[~data.contrasts.constant]))
+    pairs = (square - (1 + 2 / own) / p) / (1 - 1 / p)
+    chance = overlap / own
+    return float(np.clip((pairs - chance) / (overlap**2 + chance), 0.0, 1.0))
 
 
 def chance_width(

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ebda.moments import ClassMoments
+from ebda.moments.contrasts import complete_df
 from ebda.moments.variance import Variance
 from ebda.rule.bulk import bulk_variance
 from ebda.rule.marginal import Statistics
@@ -48,6 +49,13 @@ def statistics_beyond(
         Degrees of freedom of all features together, which none has more of.
     """
     df = np.minimum(variance.degrees_of_freedom, most)
+    own_df = marginal.own_df
+    if moments.observed is not None:
+        # z is that of a feature with all values: few of them have made it smaller.
+        complete = complete_df(moments, variance.degrees_of_freedom)
+        if np.isfinite(complete):
+            own_df = own_df * (complete / np.asarray(variance.degrees_of_freedom))
+        df = np.minimum(complete, most)
     of_loadings = float(moments.counts.sum()) - len(moments.counts)
     ratio: FloatArray = rest_variance(z[:, ~constant], common, of_loadings)
     # With a variance for each class z has been judged by these.
@@ -58,7 +66,7 @@ def statistics_beyond(
         np.maximum(df - n_factors, 1.0),
         moments.n_values,
         ratio,
-        np.maximum(marginal.own_df - n_factors, 1.0),
+        np.maximum(own_df - n_factors, 1.0),
     )
 
 

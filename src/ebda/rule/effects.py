@@ -6,12 +6,13 @@ Every shrinkage of the same effects is then a rule.
 Where values are missing, contrasts have standard errors s_j times as large as with all
 values. What features have in common are the effects, and not how many of their values
 are missing: the prior is fitted to ``s_j z_j``, whose noise is s_j, and the posterior
-is of these.
+is of these. Rules are made for values as they come, zero where they are missing: their
+correlation is that of the contrasts, and so s_j stands outside of its inverse.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import cast
 
 import numpy as np
@@ -46,12 +47,15 @@ class Effects:
         The contrasts without it.
     estimator : PriorEstimator
         Estimates the prior when a posterior is asked for: some shrinkages need none.
+    has_missing : bool
+        Whether values are missing, in the samples and in those to come.
     """
 
     contrasts: Contrasts
     covariance: Covariance
     values: Decorrelated
     estimator: PriorEstimator
+    has_missing: bool = field(default=False, kw_only=True)
 
     @cached_property
     def z(self) -> FloatArray:
@@ -134,7 +138,14 @@ class Effects:
         if self.contrasts.any_constant:
             e = np.where(self.contrasts.constant, 0.0, e)
         unit = np.sqrt(self.contrasts.variance_factor)
-        return self.covariance.weigh(e, self.values, unit)
+        if not self.has_missing:
+            return self.covariance.weigh(e, self.values, unit)
+        # In units of the standard deviations of values that are zero where missing,
+        # standard errors are about the same for all features.
+        varying = ~self.contrasts.constant
+        usual = np.sqrt(np.mean(unit[:, varying] ** 2, axis=1, keepdims=True))
+        weights, variance = self.covariance.weigh(e, self.values, usual)
+        return weights * (unit / usual), variance
 
     def divergence(self, shrinkage: Shrinkage, kappa: float) -> FloatArray:
         """``d eta_j / d z_j`` of every feature (:func:`~ebda.rule.linear_rule`)."""

@@ -15,6 +15,7 @@ import numpy as np
 from ebda.covariance import COVARIANCES, Summary
 from ebda.moments import VARIANCES, ClassMoments, Contrasts, class_contrasts
 from ebda.moments.contrasts import choose_features, choose_runs
+from ebda.moments.variance import Variance
 from ebda.priors import PriorEstimator
 from ebda.rule.effects import Effects
 from ebda.rule.expected import Expectation
@@ -99,9 +100,13 @@ class Recipe:
         """How a candidate shrinks."""
         return SHRINKAGES[name[1]].on_part(self.share)
 
+    def variance_of(self, moments: ClassMoments) -> Variance:
+        """Variances within the classes."""
+        return VARIANCES[self.variance].estimate(moments)
+
     def contrasts(self, moments: ClassMoments) -> Contrasts:
         """Normalised contrasts of the class means."""
-        return class_contrasts(moments, VARIANCES[self.variance].estimate(moments))
+        return class_contrasts(moments, self.variance_of(moments))
 
     def part_to_compare(self, data: Summary) -> Summary:
         """The data itself, or some of its features if they are very many.
@@ -142,7 +147,11 @@ class Recipe:
             if name not in found:
                 values = covariance.decorrelate(data.contrasts.z)
                 found[name] = Effects(
-                    data.contrasts, covariance, values, self.make_prior()
+                    data.contrasts,
+                    covariance,
+                    values,
+                    self.make_prior(),
+                    has_missing=data.moments.observed is not None,
                 )
         return found
 

@@ -209,13 +209,19 @@ def held_out_scores(
             ].prior_estimator  # fitted once, before there are threads
     # Not by the number of jobs: sums differ in the last digit with their shapes.
     at_once = max(1, sizes.stacked_values // (n_contrasts * p))
+    variance_df: float | FloatArray = np.inf
+    if data.moments.observed is not None:
+        variance_df = recipe.variance_of(data.moments).degrees_of_freedom
     groups = [numbers[k : k + at_once] for k in range(0, len(numbers), at_once)]
     jobs = (
         (
             recipe,
             effects,
             FoldStack(
-                data, [np.flatnonzero(folds != f) for f in group], recipe.expects
+                data,
+                [np.flatnonzero(folds != f) for f in group],
+                recipe.expects,
+                variance_df,
             ),
             [np.flatnonzero(folds == f) for f in group],
         )
@@ -255,7 +261,8 @@ def _score_folds(
         whole, estimate = effects[covariance], COVARIANCES[covariance]
         stacked = StackedCovariance([estimate(fold) for fold in stack.folds])
         values = stacked.decorrelate(contrasts.z)
-        e = StackedEffects(contrasts, stacked, values, whole.estimator, stacked.parts)
+        known = contrasts, stacked, values, whole.estimator, stacked.parts
+        e = StackedEffects(*known, has_missing=stack.gaps is not None)
         for name in recipe.names:
             if name[0] != covariance:
                 continue

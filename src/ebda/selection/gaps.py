@@ -9,6 +9,10 @@ have: a missing value adds what is expected of it given the others
 With covariates the residuals of the training samples are regressed on them again, each
 feature on the values that it has (:mod:`ebda.moments.values`): held-out samples are
 adjusted by slopes that do not know them.
+
+Variances are those of the training samples, too. With few values per feature, one that
+is small for its held-out samples is the more likely to be selected, and its scores
+would separate these better than new ones.
 """
 
 from __future__ import annotations
@@ -22,10 +26,27 @@ from ebda.cached import cached_property
 from ebda.covariance import Summary
 from ebda.kernels.threads import no_fork
 from ebda.moments import Contrasts
-from ebda.moments.contrasts import error_factor
+from ebda.moments.contrasts import complete_df, error_factor, matched_t
 from ebda.moments.values import ValueRegression, regress_values, value_rows
 from ebda.rule.expected import Expectation
 from ebda.typing import FloatArray, IntArray
+
+# A variance that held-out samples are less than this share of is no more than rounding.
+_LEAST_RATIO = 1e-6
+# Degrees of freedom of the t distributions that are matched.
+_LEAST_DF = 1.0
+
+
+def _width(t: FloatArray, z: FloatArray) -> FloatArray:
+    """``t / z``, and not less than 1."""
+    told = np.abs(z) > 1e-3
+    return np.where(told, np.maximum(t / np.where(told, z, 1.0), 1.0), 1.0)
+
+
+def _within_df(n_values: FloatArray) -> FloatArray:
+    """Values less classes that have any: (..., n_classes, n_features) to features."""
+    df: FloatArray = n_values.sum(axis=-2) - np.count_nonzero(n_values > 0, axis=-2)
+    return np.maximum(df, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,10 +59,14 @@ class FoldGaps:
         All samples.
     train : list of ndarray of int
         The training samples of each fold.
+    variance_df : float or ndarray of shape (n_features,)
+        Degrees of freedom of the variances of all samples; infinite for those that no
+        sample changes.
     """
 
     data: Summary
     train: list[IntArray]
+    variance_df: float | FloatArray = np.inf
 
     @property
     def present(self) -> npt.NDArray[np.bool_]:
@@ -74,6 +99,16 @@ class FoldGaps:
         flat = (member**2).reshape(-1, member.shape[2])
         n: FloatArray = flat @ self.present.astype(np.float64)
         return n.reshape(*member.shape[:2], -1)
+
+    @property
+    def _n_kept(self) -> FloatArray:
+        """Values of all these samples: (n_classes, n_features)."""
+        samples = self.data.samples
+        assert samples is not None
+        classes = np.arange(len(self.data.moments.counts))[:, None]
+        member = np.where(samples.codes == classes, samples.weight, 0.0)
+        n: FloatArray = member @ self.present.astype(np.float64)
+        return n
 
     @cached_property
     @no_fork()
@@ -113,6 +148,71 @@ class FoldGaps:
         moved: FloatArray = total.reshape(self.n_values.shape) * self.unit
         moved /= np.where(self.n_values > 0, self.n_values, 1.0)
         return moved
+
+    @cached_property
+    def _lost_df(self) -> FloatArray:
+        """Degrees of freedom that each fold has less: (n_folds, n_features)."""
+        moments = self.data.moments
+        lost = _within_df(self._n_kept) - _within_df(self.n_values)
+        if moments.design is not None:
+            plain = moments.counts.sum() - len(moments.counts)
+            lost *= moments.residual_df / plain
+        return lost
+
+    @cached_property
+    def _most_df(self) -> float:
+        """Degrees of freedom of the t of a feature with all its values."""
+        return complete_df(self.data.moments, self.variance_df)
+
+    @property
+    def widths(self) -> FloatArray:
+        """How much wider the standard errors of all samples are for few values.
+
+        As of :func:`~ebda.moments.class_contrasts`; of the shape of the contrasts.
+        """
+        z, df = self.data.contrasts.z, np.maximum(self.variance_df, _LEAST_DF)
+        return _width(matched_t(z, np.maximum(self._most_df, df), df), z)
+
+    def fold_widths(self, t: FloatArray) -> FloatArray:
+        """The same for the folds.
+
+        Parameters
+        ----------
+        t : ndarray of shape (n_folds * n_contrasts, n_features)
+            Contrasts over their standard errors.
+        """
+        n, lost = len(self.train), self._lost_df
+        df = np.maximum(self.variance_df - lost, _LEAST_DF)[:, None]
+        samples = self.data.samples
+        assert samples is not None
+        held = samples.weight.sum() - (self._member**2).sum(axis=(1, 2))
+        most = np.maximum(self._most_df - held, _LEAST_DF)[:, None, None]
+        each = t.reshape(n, -1, t.shape[1])
+        return _width(each, matched_t(each, df, np.maximum(most, df))).reshape(t.shape)
+
+    @cached_property
+    def deviation(self) -> FloatArray:
+        """Standard deviations of the folds over those of all samples.
+
+        Of shape (n_folds, n_features). Sums of squares and degrees of freedom of the
+        held-out samples are taken out of the variances, and what a prior added stays.
+        """
+        moments, used = self.data.moments, self._member > 0
+        squares = self.data.rows**2 * self.data.share
+        lost = squares.sum(axis=0) - used.any(axis=1).astype(np.float64) @ squares
+        lost += np.einsum("fkj,fkj->fj", self.n_values, self.moved**2)
+        if moments.design is not None:
+            lost *= moments.residual_df / moments.expected_squares
+        lost_df = self._lost_df
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = (1 - lost / self.variance_df) / (1 - lost_df / self.variance_df)
+        usable = np.isfinite(ratio) & (ratio > _LEAST_RATIO)
+        deviation: FloatArray = np.sqrt(np.where(usable, ratio, 1.0))
+        constant = self.data.contrasts.constant
+        if constant.any():  # these leave the mean as it is
+            mean = np.mean(deviation[:, ~constant] ** -2.0, axis=1, keepdims=True)
+            deviation[:, constant] = mean**-0.5
+        return deviation
 
     def contrasts(
         self, weights: FloatArray, means: FloatArray

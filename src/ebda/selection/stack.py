@@ -7,8 +7,9 @@ memory, their Gram matrix and a few products with R give all that the folds need
 X is not looked at again. A fold's Gram matrix is a part of the one of all samples, up
 to the class means.
 
-Variances are those of all samples. The class means, the covariance and the prior are
-those of the training samples: a prior of all samples would remember them, and
+Variances are those of all samples, unless values are missing
+(:mod:`ebda.selection.gaps`). The class means, the covariance and the prior are those of
+the training samples: a prior of all samples would remember them, and
 thresholds that are made of it separate held-out samples where there is no signal.
 """
 
@@ -44,11 +45,14 @@ class FoldStack:
         The training samples of each fold.
     expects : bool
         Whether missing values are expected from common factors, where there are any.
+    variance_df : float or ndarray of shape (n_features,)
+        As in :class:`~ebda.selection.gaps.FoldGaps`.
     """
 
     data: Summary
     train: list[IntArray]
     expects: bool = True
+    variance_df: float | FloatArray = np.inf
 
     @property
     def samples(self) -> Samples:
@@ -113,7 +117,9 @@ class FoldStack:
     @cached_property
     def gaps(self) -> FoldGaps | None:
         """What missing values change; None if none is missing."""
-        return None if self.data.present is None else FoldGaps(self.data, self.train)
+        if self.data.present is None:
+            return None
+        return FoldGaps(self.data, self.train, self.variance_df)
 
     @cached_property
     @no_fork()
@@ -136,14 +142,21 @@ class FoldStack:
         if self.gaps is None:
             z = moved @ self.data.rows
             z += weights @ self.means
+            factor = np.tile(whole.variance_factor / all_root, repeat) * root
+            z /= np.sqrt(factor)
         else:
             z, root = self.gaps.contrasts(weights, self.means)
+            # As much larger than with all samples as the errors are.
+            before = all_root * self.gaps.widths**2
+            factor = np.tile(whole.variance_factor / before, repeat) * root
+            z /= np.sqrt(factor)
+            z /= np.repeat(self.gaps.deviation, len(own[0]), axis=0)
+            wider = self.gaps.fold_widths(z)
+            z /= wider
+            factor *= wider**2
             if whole.noise is not None:
-                # As much larger than with all samples as the errors are.
-                noise = np.tile(whole.noise / np.sqrt(all_root), repeat)
-                noise *= np.sqrt(root)
-        factor = np.tile(whole.variance_factor / all_root, repeat) * root
-        z /= np.sqrt(factor)
+                noise = np.tile(whole.noise / np.sqrt(before), repeat)
+                noise *= np.sqrt(root) * wider
         sides_of = {"positive": positive, "negative": negative}
         return replace(whole, z=z, variance_factor=factor, noise=noise, **sides_of)
 
@@ -154,10 +167,11 @@ class FoldStack:
         names = "z", "variance_factor", "positive", "negative"
         split = [np.split(getattr(whole, name), len(self.train)) for name in names]
         folds = []
-        for used, *parts in zip(self.train, *split, strict=True):
+        units = [None] * len(self.train) if self.gaps is None else self.gaps.deviation
+        for used, unit, *parts in zip(self.train, units, *split, strict=True):
             own = dict(zip(names, parts, strict=True))
             contrasts = replace(whole, noise=None, **own)
-            residuals = data.residuals_of(used)
+            residuals = data.residuals_of(used, unit)
             folds.append(FoldSummary(samples, used, contrasts, residuals, data))
         return folds
 
@@ -173,17 +187,17 @@ class FoldStack:
             (self.contrasts.positive + self.contrasts.negative) / 2, len(test)
         )
         held = []
-        for f, (fold, middle, moved, t) in enumerate(
-            zip(self.folds, sides, gaps.moved, test, strict=True)
-        ):
+        folds = zip(self.folds, sides, gaps.moved, gaps.deviation, test, strict=True)
+        for f, (fold, middle, moved, unit, t) in enumerate(folds):
             factors = factors_of(fold) if self.expects else None
             held.append(
                 HeldOutGaps(
-                    self.data.rows[t] * (gaps.unit / root[t]) - gaps.adjustment(f, t),
+                    (self.data.rows[t] * (gaps.unit / root[t]) - gaps.adjustment(f, t))
+                    / unit,
                     gaps.present[t],
                     samples.codes[t],
-                    self.means,
-                    middle @ (self.means + moved),
+                    self.means / unit,
+                    middle @ (self.means + moved) / unit,
                     None if factors is None else Expectation(*factors.low_rank),
                 )
             )
