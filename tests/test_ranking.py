@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from pathlib import Path
 from typing import Any
@@ -262,7 +263,7 @@ def test_without_factors_both_lists_are_the_same() -> None:
     assert model.n_factors_ == 0
     ranking = model.ranking_
     np.testing.assert_allclose(ranking.marginal.t, ranking.conditional.t, rtol=0.02)
-    words = feature_words(model, 3, log=False)
+    words = feature_words(model, 3, log_base=None)
     assert "No common factors were found" in words
 
 
@@ -342,7 +343,7 @@ def test_what_a_factor_shifts_is_in_one_list_and_not_in_the_other() -> None:
     assert conditional[:600].mean() < 0.02
     assert marginal[1400:].mean() > 0.9
     assert conditional[1400:].mean() > 0.8
-    words = feature_words(model, 5, log=True)
+    words = feature_words(model, 5, log_base=math.e)
     for found in (model.ranking_.marginal, model.ranking_.conditional):
         assert f"{found.question}\n{found.selected().sum()} of 1500 do," in words
 
@@ -375,8 +376,8 @@ def test_where_there_is_nothing_nothing_is_listed() -> None:
     model.fit(X, np.repeat(["a", "b"], 15))
     ranking = model.ranking_
     assert not ranking.selected().any()
-    assert listed_features(model, ranking, ranking.marginal, 10, log=False) == []
-    words = feature_words(model, 10, log=False)
+    assert listed_features(model, ranking, ranking.marginal, 10, log_base=None) == []
+    words = feature_words(model, 10, log_base=None)
     assert "No feature does, at a false discovery rate of 5%." in words
     assert "The first" not in words
 
@@ -384,7 +385,9 @@ def test_where_there_is_nothing_nothing_is_listed() -> None:
 def test_directions_are_those_of_the_differences() -> None:
     sim = make_two_class(20, 300, 20, [-2.0], random_state=0)
     model = classifier().fit(sim.data, sim.target)
-    rows = listed_features(model, model.ranking_, model.ranking_.marginal, 5, log=False)
+    rows = listed_features(
+        model, model.ranking_, model.ranking_.marginal, 5, log_base=None
+    )
     assert len(rows) == 5
     for row in rows:
         assert row["direction"] == "higher in a"
