@@ -228,8 +228,11 @@ def test_the_terminal_says_it(
     table = np.column_stack([y, X])
     names = ",".join(["class", *(f"g{j}" for j in range(120))])
     np.savetxt(tmp_path / "x.csv", table, delimiter=",", header=names, comments="")
-    assert main(["fit", str(tmp_path / "x.csv"), "--target", "class", "--cv", "0"]) == 0
+    fit = ["fit", str(tmp_path / "x.csv"), "--target", "class", "--cv", "0"]
+    assert main(fit) == 0
     assert "1 single value lies more than" in capsys.readouterr().out
+    assert main([*fit, "--wild-values", "keep"]) == 0
+    assert "single value" not in capsys.readouterr().out
 
 
 @pytest.mark.slow

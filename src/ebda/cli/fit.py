@@ -27,6 +27,7 @@ from ebda.cli.samples import read_test, read_training, training_values
 from ebda.cli.terminal import refuse_closed, say
 from ebda.covariance import COVARIANCES
 from ebda.covariance.sample_scale import SAMPLE_SCALES
+from ebda.covariance.wild import WILD_VALUES
 from ebda.data.distortion import LogarithmWarning
 from ebda.inputs.formats import names_of
 from ebda.inputs.matching import by_name
@@ -95,6 +96,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=[*SAMPLE_SCALES],
         default="auto",
         help="whether samples may be noisier than others (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--wild-values",
+        choices=[*WILD_VALUES],
+        default="auto",
+        help="whether single values that are impossibly far count (default: "
+        "%(default)s)",
     )
     parser.add_argument(
         "--jobs",

@@ -49,6 +49,7 @@ def fitted_to(
         shrinkage=options.shrinkage,
         covariance=options.covariance,
         sample_scale=options.sample_scale,
+        wild_values=options.wild_values,
         priors=in_order(options.priors, list(table.class_counts)),
         n_jobs=options.jobs,
         random_state=options.seed,
