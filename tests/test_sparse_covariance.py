@@ -293,6 +293,15 @@ def test_it_is_the_explicit_matrix(n_classes: int) -> None:
         np.testing.assert_allclose(variance, want, rtol=1e-7)
 
 
+def test_more_samples_than_features_have_the_model_of_the_rows() -> None:
+    """Their residuals are rows of cross-products, in memory, and samples elsewhere."""
+    X, y, _ = two_classes(autoregression(40, 0.8), 60)
+    for options in (RULE, {"covariance": "sparse"}):
+        want = EBClassifier(**options).fit(X, y)
+        with override(residual_elements=100):
+            assert_same(EBClassifier(**options).fit(X, y), want, 1e-6)
+
+
 def test_a_block_structure_is_found() -> None:
     R = np.eye(400)
     R[:100, :100] = blocks(100, 5, 0.8)

@@ -90,6 +90,10 @@ class CrossResiduals:
         squares = np.maximum(lengths, 0.0) / weight
         return cls(codes, weight, squares, np.maximum(value, 0.0), vectors)
 
+    @property
+    def n_rows(self) -> int:
+        return len(self.value)
+
     def eigen(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Those of the rows that stand for the samples."""
         return self.value, np.eye(len(self.value)), self.squares

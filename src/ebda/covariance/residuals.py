@@ -36,6 +36,10 @@ class Residuals(Protocol):
     def weight(self) -> FloatArray:
         """Frequency weight of each sample, above zero."""
 
+    @property
+    def n_rows(self) -> int:
+        """Number of rows of R."""
+
     def eigen(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Eigenvalues of ``R R'``, increasing, its eigenvectors, and squared lengths.
 
@@ -82,6 +86,10 @@ class RowResiduals:
     @property
     def weight(self) -> FloatArray:
         return self.all_samples.weight[self.used]
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.used)
 
     def _centred(self, rows: FloatArray) -> FloatArray:
         return centred(
@@ -137,6 +145,10 @@ class SampleResiduals:
     @property
     def weight(self) -> FloatArray:
         return self.samples.weight
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.samples)
 
     @property
     def _root(self) -> FloatArray:

@@ -125,7 +125,7 @@ def sparse(data: Summary) -> Covariance:
     df = degrees_of_freedom(residuals, data.n_covariates)
     if df < _LEAST_DF or data.n_varying < 2:
         return Diagonal()
-    rows = residuals.expand(np.eye(len(residuals.codes)))
+    rows = residuals.expand(np.eye(residuals.n_rows))
     rows[:, data.contrasts.constant] = 0.0
     unit = unit_columns(rows)
     prior = fit_correlations(unit, df)
