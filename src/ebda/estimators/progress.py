@@ -76,9 +76,12 @@ class Progress:
             self._drawn, wait = len(line), pause
             pause = pause if terminal else min(pause * _SLOWER, _SLOWEST)
 
-    def finish(self) -> None:
-        """Stop drawing, and leave no bar behind."""
+    def stop(self) -> None:
+        """The fit is over; what is being drawn is finished."""
         self._over.set()
+
+    def clear(self) -> None:
+        """Leave no bar behind; after the thread has ended."""
         if self._drawn and self.stream.isatty():
             self.stream.write("\r" + " " * self._drawn + "\r")
             self.stream.flush()
@@ -106,8 +109,9 @@ def progress(name: str, shown: bool) -> Iterator[None]:
         yield
     finally:
         _current.reset(token)
-        bar.finish()
+        bar.stop()
         thread.join()
+        bar.clear()
 
 
 def step_is_over() -> None:

@@ -24,6 +24,12 @@ from ebda.typing import FloatArray, IntArray
 _CHOSEN = COLOURS[2]
 
 
+# Points that the label of a size takes up.
+_LABEL = 28.0
+# Which first digits are labelled before others.
+_ROUND = {"1": 0, "2": 1, "5": 1}
+
+
 @dataclass(eq=False, repr=False)
 class PanelDisplay(Display):
     """Held-out error against the number of features, with the size that was chosen.
@@ -135,7 +141,8 @@ class PanelDisplay(Display):
                 label=label,
             )
         axes.set(xscale="log", xlabel="features (log scale)")
-        axes.xaxis.set_major_locator(FixedLocator(_ticks(self.sizes)))
+        width = axes.bbox.width / axes.figure.dpi * 72
+        axes.xaxis.set_major_locator(FixedLocator(_ticks(self.sizes, width)))
         axes.xaxis.set_major_formatter(ScalarFormatter())
         axes.xaxis.set_minor_locator(NullLocator())
         axes.tick_params(axis="x", labelsize=SMALL)
@@ -146,17 +153,27 @@ class PanelDisplay(Display):
         return self
 
 
-def _ticks(sizes: IntArray) -> list[int]:
-    """Sizes that are labelled: each at least half as large again as the one before.
+def _ticks(sizes: IntArray, width: float) -> list[int]:
+    """Sizes that are labelled, so far apart that their labels do not touch.
 
-    The last one is labelled in any case.
+    Parameters
+    ----------
+    sizes : ndarray of int of shape (n_sizes,)
+        Ascending; the last one is labelled in any case.
+    width : float
+        Of the axes, in points.
 
+    Examples
+    --------
     >>> import numpy as np
-    >>> _ticks(np.array([1, 2, 3, 5, 7, 10, 100, 110]))
-    [1, 2, 5, 10, 110]
+    >>> sizes = np.array([1, 2, 3, 5, 7, 10, 50, 100, 500])
+    >>> _ticks(sizes, 400), _ticks(sizes, 100)
+    ([1, 2, 5, 10, 50, 100, 500], [1, 10, 500])
     """
+    least = float(sizes[-1] / sizes[0]) ** min(_LABEL / width, 1.0)
     kept = [int(sizes[-1])]
-    for size in sizes[::-1]:
-        if 1.8 * size <= kept[-1]:
-            kept.append(int(size))
-    return kept[::-1]
+    # Powers of ten first, then 2 and 5.
+    for size in sorted(map(int, sizes), key=lambda m: (_ROUND.get(f"{m}"[0], 2), m)):
+        if all(max(size / other, other / size) > least for other in kept):
+            kept.append(size)
+    return sorted(kept)
