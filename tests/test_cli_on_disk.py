@@ -272,7 +272,7 @@ def test_every_sample_needs_a_label(
     labels.assign(row=range(N)).to_csv(few, index=False)
     arguments = ["fit", str(folder / "x.npy"), "--labels", str(few)]
     assert main([*arguments, "--target", "state", "--on-disk"]) == 1
-    assert "1 of 48 samples have no label" in capsys.readouterr().err
+    assert "1 of 48 samples without a label" in capsys.readouterr().err
 
 
 def test_a_folder_without_parquet_is_no_store(tmp_path: Path) -> None:

@@ -253,3 +253,32 @@ def test_groups_decide_where_a_rare_class_is_held_out() -> None:
     pairs = set(zip(fold.tolist(), (np.arange(48) % 2).tolist(), strict=True))
     assert len(pairs) == 2
     assert fold.max() == 1
+
+
+def test_labels_that_differ_in_case_or_blanks(
+    csv: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, page = tmp_path / "case.csv", tmp_path / "page.html"
+    frame = pl.read_csv(csv)
+    label = ["Well " if i % 3 else "well" for i in range(20)]
+    frame = frame.with_columns(state=pl.Series([*frame["state"][:20], *label]))
+    frame.write_csv(path)
+    arguments = ["fit", path, "--target", "state", "--folds", "0", *QUICK]
+    _, out, _ = run(capsys, *arguments, "--report", page)
+    words = "caution: the labels 'Well', 'well' differ in case or blanks only"
+    assert out.count(words) == 1
+    assert "Labels that differ" not in out  # once is enough
+    assert "Well and well are taken for different classes" in page.read_text()
+
+
+def test_columns_of_true_and_false_are_named(
+    csv: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "flags.csv"
+    frame = pl.read_csv(csv)
+    flags = pl.Series("smoker", ["TRUE", "FALSE"] * 20)
+    site = pl.Series("site", ["north", "south"] * 20)
+    frame.with_columns(flags, site).write_csv(path)
+    _, out, _ = run(capsys, "fit", path, "--target", "state", "--folds", "0", *QUICK)
+    assert "left out 1 column of true and false (write 1 and 0 for a feature)" in out
+    assert "left out 1 column of text: 'site'" in out

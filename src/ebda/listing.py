@@ -69,6 +69,18 @@ def escaped(text: str, keep: str = "") -> str:
     return "".join(c if c.isprintable() or c in keep else ascii(c)[1:-1] for c in text)
 
 
+def alike(names: Sequence[Any]) -> list[list[str]]:
+    """Names that differ in nothing but case and blanks, together.
+
+    >>> alike(["BLOOD", "lymph node", "blood", "lymphnode", "skin"])
+    [['BLOOD', 'blood'], ['lymph node', 'lymphnode']]
+    """
+    found: dict[str, list[str]] = {}
+    for name in map(str, names):
+        found.setdefault("".join(name.casefold().split()), []).append(name)
+    return [group for group in found.values() if len(group) > 1]
+
+
 _IRREGULAR = {"are": "is", "have": "has"}
 
 

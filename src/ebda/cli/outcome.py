@@ -18,7 +18,7 @@ from ebda.inputs.logarithms import LOGARITHMS, find_logarithm
 from ebda.inputs.matching import by_name
 from ebda.listing import counted, escaped, quoted
 from ebda.report.case import Case
-from ebda.report.cautions import Caution, cautions
+from ebda.report.cautions import SAID_BEFORE, Caution, cautions
 from ebda.selection.selection import Selection
 
 
@@ -73,7 +73,8 @@ def judged_by(fitted: Fitted, options: argparse.Namespace) -> list[Caution]:
         X, y, names = judged.X, judged.y, judged.sample_names.tolist()
     data, evaluation = about(fitted, options), fitted.evaluation
     with by_name():
-        return cautions(Case.checked(fitted.model, X, y, evaluation, names, data))
+        case = Case.checked(fitted.model, X, y, evaluation, names, data)
+        return cautions(case, SAID_BEFORE)
 
 
 def about(fitted: Fitted, options: argparse.Namespace) -> dict[str, Any]:

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ebda.listing import counted
+
 
 @dataclass(frozen=True, eq=False)
 class Matrix:
@@ -40,7 +42,7 @@ def in_two_dimensions(shape: tuple[int, ...], what: str) -> tuple[int, int]:
     """The shape, or an error if there are not two dimensions."""
     if len(shape) != 2:
         raise ValueError(
-            f"{what} has {len(shape)} dimension(s); X must have two, samples and "
-            "features"
+            f"{what} has {counted(len(shape), 'dimension')}; X must have two, samples "
+            "and features"
         )
     return int(shape[0]), int(shape[1])

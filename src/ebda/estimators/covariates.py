@@ -16,7 +16,7 @@ import numpy.typing as npt
 from ebda.data import Data
 from ebda.data.finite import refuse_masked
 from ebda.estimators.validation import as_text, describe_columns
-from ebda.listing import quoted
+from ebda.listing import counted, quoted
 from ebda.moments.regression import centred_by_class, explained, independent_columns
 from ebda.moments.values import ValueDesign, regress_values, value_rows
 from ebda.storage.fields import Array
@@ -73,8 +73,8 @@ class Variables:
         for name, column in zip(names, columns, strict=True):
             if column.shape != (n,):
                 raise ValueError(
-                    f"covariate {name!r} has shape {column.shape}, but X has {n} "
-                    "samples: give one value for each"
+                    f"covariate {name!r} has shape {column.shape}, but X has "
+                    f"{counted(n, 'sample')}: give one value for each"
                 )
         if len(set(names)) < len(names):
             raise ValueError("two covariates have the same name; rename one")
@@ -96,8 +96,8 @@ def _plain(name: str, column: npt.NDArray[Any]) -> npt.NDArray[Any]:
     missing = [i for i, cell in enumerate(cells) if cell is None or cell != cell]
     if missing:
         raise ValueError(
-            f"covariate {name!r} has {len(missing)} missing value(s), the first in row "
-            f"{missing[0]}; fill them in, or leave these samples out"
+            f"covariate {name!r} has {counted(len(missing), 'missing value')}, the "
+            f"first in row {missing[0]}; fill them in, or leave these samples out"
         )
     number = (int, float, np.integer, np.floating)
     if all(isinstance(cell, number) and not isinstance(cell, bool) for cell in cells):
@@ -383,8 +383,8 @@ def regress(
     C = within[:, used]
     if weight.sum() - n_classes - len(used) <= 0:
         raise ValueError(
-            f"cannot fit: {len(used)} columns of covariates and {n_classes} classes "
-            f"leave no degrees of freedom of {weight.sum():g} samples; leave "
+            f"cannot fit: {counted(len(used), 'column')} of covariates and {n_classes} "
+            f"classes leave no degrees of freedom of {weight.sum():g} samples; leave "
             "covariates out"
         )
     weighted = C * weight[:, None]

@@ -310,10 +310,9 @@ class MomentClassifier(LinearClassifier):
         contrasts = class_contrasts(moments, estimate(moments))
         if contrasts.any_constant and contrasts.constant.all():
             p = len(contrasts.constant)
+            which = "the only feature is" if p == 1 else f"all {p} features are"
             few = "" if moments.observed is None else " or have too few values"
-            raise TooFewSamplesError(
-                f"all {p} features are constant{few}, nothing to classify by"
-            )
+            raise TooFewSamplesError(f"{which} constant{few}, nothing to classify by")
         self.contrasts_, self.z_ = contrasts, squeeze(contrasts.z)
         return contrasts
 

@@ -16,7 +16,7 @@ from sklearn.utils.validation import column_or_1d, validate_data
 from ebda.data import Data, NonFiniteError, as_host, opener_of
 from ebda.data.finite import cells_that_are, refuse_masked, refused
 from ebda.kernels.extremes import SMALLEST_SQUARE, squares_are_sound
-from ebda.listing import listed
+from ebda.listing import counted, listed
 from ebda.moments import ClassMoments
 from ebda.typing import FloatArray
 
@@ -48,7 +48,8 @@ def check_labels_present(y: Any) -> None:
     missing = [i for i, label in enumerate(labels.ravel()) if _is_missing(label)]
     if missing:
         raise ValueError(
-            f"y has {len(missing)} missing label(s), the first in row {missing[0]}; "
+            f"y has {counted(len(missing), 'missing label')}, the first in row "
+            f"{missing[0]}; "
             "remove these samples (y contains NaN)"
         )
 
@@ -87,8 +88,9 @@ def encode_labels(
 def too_few_samples(n_samples: float, n_classes: int) -> str:
     """The message for as many samples as classes, or fewer."""
     return (
-        f"{n_samples:g} samples of {n_classes} classes are too few to estimate a "
-        "variance; more samples than classes are needed"
+        f"{n_samples:g} sample{'' if n_samples == 1 else 's'} of "
+        f"{counted(n_classes, 'class')} {'is' if n_samples == 1 else 'are'} too few to "
+        "estimate a variance; more samples than classes are needed"
     )
 
 
@@ -96,7 +98,7 @@ def several_classes(classes: npt.NDArray[Any]) -> None:
     """Refuse labels of one class."""
     if len(classes) < 2:
         raise ValueError(
-            f"y has one class only ({classes[0]!r}); a classifier needs two"
+            f"y has one class only ({classes.tolist()[0]!r}); a classifier needs two"
         )
 
 
@@ -178,7 +180,7 @@ def check_header(estimator: Any, data: Data, reset: bool) -> None:
     """
     n, p = data.shape
     if n < 1 or p < 1:
-        raise ValueError(f"X has {n} sample(s) and {p} feature(s); it needs some")
+        raise ValueError(f"X has {counted(n, 'sample')} and {counted(p, 'feature')}")
     if data.dtype.kind not in "biuf":
         raise ValueError(f"X has values of type {data.dtype}, which are no numbers")
     names = data.names
@@ -211,7 +213,8 @@ def check_labels_of(y: Any, n: int) -> npt.NDArray[Any]:
     labels = column_or_1d(labels, warn=True)
     if len(labels) != n:
         raise ValueError(
-            f"X has {n} samples but y has {len(labels)} labels; give one for each"
+            f"X has {counted(n, 'sample')} but y has {counted(len(labels), 'label')}; "
+            "give one for each"
         )
     return np.asarray(labels)
 
@@ -326,7 +329,7 @@ def check_sample_weight(weight: npt.ArrayLike | None, n: int) -> FloatArray | No
         w = np.full(n, float(w))
     if w.shape != (n,):
         raise ValueError(
-            f"sample_weight has shape {w.shape}, but X has {n} samples: "
+            f"sample_weight has shape {w.shape}, but X has {counted(n, 'sample')}: "
             "give one weight for each"
         )
     bad = np.flatnonzero(~(np.isfinite(w) & (w >= 0)))
@@ -366,13 +369,13 @@ def check_groups(
         names = np.asarray(groups, dtype=object)  # NumPy makes numbers text beside text
     if names.shape != (n,):
         raise ValueError(
-            f"groups has shape {names.shape}, but X has {n} samples: give the group "
-            "of each sample, such as the patient it is from"
+            f"groups has shape {names.shape}, but X has {counted(n, 'sample')}: give "
+            "the group of each sample, such as the patient it is from"
         )
     missing = [i for i, name in enumerate(names.tolist()) if _is_missing(name)]
     if missing:
         raise ValueError(
-            f"groups has {len(missing)} missing value(s), the first in row "
+            f"groups has {counted(len(missing), 'missing value')}, the first in row "
             f"{missing[0]}; give samples that belong to no group one of their own"
         )
     if names.dtype.kind == "O":
@@ -433,7 +436,7 @@ def class_prior(priors: Any, counts: FloatArray) -> FloatArray:
     if given.shape != counts.shape:
         raise ValueError(
             f"priors must have one probability for each of the {len(counts)} classes, "
-            f"got shape {given.shape}"
+            f"got {counted(given.size, 'number')}"
         )
     if not ((given > 0).all() and abs(given.sum() - 1) < 1e-6):
         raise ValueError(f"priors must be positive and sum to 1, got {given.tolist()}")

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ebda.inputs.base import Reading
+from ebda.listing import counted
 
 SEPARATORS = {
     ",": "commas",
@@ -124,8 +125,9 @@ def find_dialect(data: bytes, path: Path) -> Dialect:
         header.pop()
     if len(first) < len(header):
         raise ValueError(
-            f"{path}: the header has {len(header)} cells, and the line after it only "
-            f"{len(first)}; is the file cut off, or a name without quotes?"
+            f"{path}: the header has {counted(len(header), 'cell')}, and the line "
+            f"after it only {len(first)}; is the file cut off, or a name without "
+            "quotes?"
         )
     lines = io.StringIO(text, newline="")
     above = sum(len(line.encode()) for line in islice(lines, n_lines))

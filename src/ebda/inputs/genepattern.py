@@ -10,6 +10,7 @@ from ebda.inputs.base import POLARS, Block, Format, Reading
 from ebda.inputs.cells import numbers
 from ebda.inputs.dialect import Dialect, read_text
 from ebda.inputs.text import parse
+from ebda.listing import counted
 
 # How many numbers there are in line 2.
 _VERSIONS = {"#1.2": 2, "#1.3": 4}
@@ -34,15 +35,15 @@ def load(path: Path, how: Reading) -> Block:
     header = [name.strip() for name in lines[2].decode().rstrip("\r").split("\t")]
     if len(header) != 1 + before + n_samples:
         raise ValueError(
-            f"{path}: line 2 promises {n_samples} samples, and the header in line 3 "
-            f"has {len(header) - 1 - before}; is the file cut off or edited?"
+            f"{path}: line 2 promises {counted(n_samples, 'sample')}, and the header "
+            f"in line 3 has {len(header) - 1 - before}; is the file cut off or edited?"
         )
     start = sum(len(line) + 1 for line in lines[:3])
     # A quote in a description is a quote: GCT has no other use for them.
     frame = parse(data, Dialect("\t", header, start, len(header), False), path)
     if frame.height != above + n_features:
         raise ValueError(
-            f"{path}: line 2 promises {n_features} features, and there are "
+            f"{path}: line 2 promises {counted(n_features, 'feature')}, and there are "
             f"{frame.height - above}; is the file cut off or edited?"
         )
     names = frame.to_series(0).to_list()
@@ -104,7 +105,8 @@ def read_labels(path: Path) -> list[str]:
     found = list(dict.fromkeys(cells))
     if len(found) != len(names):
         raise ValueError(
-            f"{path}: line 2 names {len(names)} classes, and line 3 has {len(found)}"
+            f"{path}: line 2 names {counted(len(names), 'class')}, and line 3 has "
+            f"{len(found)}"
         )
     by_number = {str(k): name for k, name in enumerate(names)}
     by_place = dict(zip(found, names, strict=True))

@@ -17,7 +17,7 @@ from ebda.inputs.base import Block
 from ebda.inputs.cells import is_label
 from ebda.inputs.formats import find_format, load_table, names_of
 from ebda.inputs.table import Table
-from ebda.listing import counted, quoted
+from ebda.listing import alike, counted, quoted
 
 # If there are more classes than this share of the samples, the labels are taken for
 # measurements or names.
@@ -243,10 +243,17 @@ def with_labels(table: Table, labels: Labels) -> Table:
         names = table.sample_names[~has].tolist()
         left = f"left out {counted(len(names), 'sample')} without a label"
         notes = (*notes, f"{left}: {quoted(names)}")
+    y = as_classes(list(compress(labels.cells, has)), table.source)
+    for names in alike(np.unique(y).tolist()):
+        notes = (
+            *notes,
+            f"caution: the labels {quoted(names)} differ in case or blanks only, and "
+            "are taken for different classes; are they one?",
+        )
     return replace(
         table,
         X=table.X if has.all() else table.X[has],
-        y=as_classes(list(compress(labels.cells, has)), table.source),
+        y=y,
         sample_names=table.sample_names[has],
         aside={name: list(compress(c, has)) for name, c in table.aside.items()},
         target=labels.name,

@@ -22,7 +22,7 @@ from ebda.inputs.labels import (
     with_labels,
 )
 from ebda.inputs.table import Table
-from ebda.listing import quoted
+from ebda.listing import counted, quoted
 from ebda.sizes import sizes
 
 
@@ -99,8 +99,9 @@ def open_table(
     has = labelled(taken.cells)
     if not has.all():
         raise ValueError(
-            f"{path}: {int((~has).sum())} of {table.n_samples} samples have no label "
-            f"in {taken.words}; data that are read in blocks need one for each"
+            f"{path}: {int((~has).sum())} of {counted(table.n_samples, 'sample')} "
+            f"without a label in {taken.words}; data that are read in blocks need one "
+            "for each"
         )
     return replace(
         with_labels(table, taken),

@@ -14,7 +14,7 @@ from itertools import compress
 import numpy as np
 import numpy.typing as npt
 
-from ebda.inputs.base import Block, Reading, Sheet
+from ebda.inputs.base import Annotation, Block, Reading, Sheet
 from ebda.inputs.cells import numbers
 from ebda.inputs.grid import among, make_grid
 from ebda.listing import counted, quoted
@@ -66,7 +66,10 @@ def to_block(sheet: Sheet, how: Reading, source: str) -> Block:
     for what, names in (("row", grid.text_rows), ("column", grid.text_columns)):
         known = {how.target, *how.aside} if names is margins else set()
         others = [name for name in names if name not in known]
-        notes += _left_out(what, "text", others)
+        flags = [name for name in others if _is_flag(names[name])]
+        text = [name for name in others if name not in flags]
+        notes += _left_out(what, "text", text)
+        notes += _left_out(what, "true and false (write 1 and 0 for a feature)", flags)
     keep = np.ones(len(grid.columns), dtype=np.bool_)
     if in_rows and how.features is None:
         # A running number says where in the file a sample stands, and files are sorted.
@@ -97,6 +100,16 @@ def _wanted(names: list[str], how: Reading) -> npt.NDArray[np.bool_]:
             wanted &= ~among(names, [name])
             wanted[names.index(name)] = True
     return wanted
+
+
+def _is_flag(cells: Annotation) -> bool:
+    """Whether all cells are true or false.
+
+    >>> _is_flag(["TRUE", "False", None]), _is_flag(["true", "maybe"])
+    (True, False)
+    """
+    found = {str(cell).strip().lower() for cell in cells if cell is not None}
+    return bool(found) and found <= {"true", "false"}
 
 
 def _left_out(what: str, why: str, names: list[str]) -> list[str]:

@@ -10,6 +10,7 @@ from typing import Any
 from ebda.inputs.base import POLARS, Format, Reading, Sheet
 from ebda.inputs.cells import find_decimal
 from ebda.inputs.dialect import SEPARATORS, Dialect, cut, find_dialect, read_text
+from ebda.listing import counted
 
 # Commands put an apostrophe before names that a spreadsheet would take for a formula
 # (`ebda.cli.output.guarded`).
@@ -24,8 +25,9 @@ def load(path: Path, how: Reading) -> Sheet:
     extra = frame.width - len(dialect.header)
     if extra > 1:
         raise ValueError(
-            f"{path}: the header has {len(dialect.header)} cells, and the line after "
-            f"it {frame.width}; are names with a separator in them without quotes?"
+            f"{path}: the header has {counted(len(dialect.header), 'cell')}, and the "
+            f"line after it {frame.width}; are names with a separator in them without "
+            "quotes?"
         )
     decimal = how.decimal
     if decimal is None and dialect.separator != "," and b"," in data[dialect.start :]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ebda.data.distortion import log_hint
+from ebda.listing import alike
 from ebda.report.case import LEVEL, Case
 from ebda.report.structure import (
     batches_and_outliers,
@@ -63,6 +64,19 @@ def few_samples(case: Case) -> Caution | None:
         "depends on single samples, and so does the list of features. More samples of "
         f"{'these classes' if len(few) > 1 else 'this class'} would help more than "
         "anything else.",
+    )
+
+
+def alike_labels(case: Case) -> Caution | None:
+    """Classes whose names differ in case or blanks only."""
+    found = alike(case.classes)
+    if not found:
+        return None
+    return Caution(
+        True,
+        "Labels that differ in case or blanks only",
+        f"{listed([' and '.join(names) for names in found])} are taken for different "
+        "classes. If they are one, write them in one way and fit the model again.",
     )
 
 
@@ -304,7 +318,9 @@ def no_evaluation(case: Case) -> Caution | None:
     )
 
 
-CHECKS: tuple[Callable[[Case], Caution | None], ...] = (
+Check = Callable[[Case], Caution | None]
+CHECKS: tuple[Check, ...] = (
+    alike_labels,
     no_better_than_chance,
     no_features,
     few_samples,
@@ -322,7 +338,20 @@ CHECKS: tuple[Callable[[Case], Caution | None], ...] = (
 )
 
 
-def cautions(case: Case) -> list[Caution]:
-    """Everything that the checks found, warnings first."""
-    found = [caution for check in CHECKS if (caution := check(case)) is not None]
+# What the preview of `ebda fit` says before the work.
+SAID_BEFORE: tuple[Check, ...] = (logarithms, alike_labels)
+
+
+def cautions(case: Case, without: tuple[Check, ...] = ()) -> list[Caution]:
+    """Everything that the checks found, warnings first.
+
+    Parameters
+    ----------
+    case : Case
+        What the report is about.
+    without : tuple of callable
+        Checks to leave out.
+    """
+    checks = [check for check in CHECKS if check not in without]
+    found = [caution for check in checks if (caution := check(case)) is not None]
     return sorted(found, key=lambda caution: not caution.severe)
