@@ -7,13 +7,14 @@ import shlex
 import sys
 from collections.abc import Sequence
 
-from ebda.cli import demo, denoise, fit, predict, report, reproduce
+from ebda.cli import demo, denoise, fit, panel, predict, report, reproduce
 from ebda.cli.terminal import drain, say
 
 COMMANDS = {
     "fit": fit,
     "predict": predict,
     "report": report,
+    "panel": panel,
     "denoise": denoise,
     "demo": demo,
     "reproduce": reproduce,

@@ -140,7 +140,7 @@ def run(options: argparse.Namespace) -> None:
         refuse_closed("leave --json out")
     start = time.perf_counter()
     with working(f"reading {options.data}", options.quiet or is_small(options.data)):
-        table = read_training(options)
+        table = read_training(options, options.folds)
         test = read_test(options, table)
     if "out" in put and not (options.folds or test):
         raise ValueError(

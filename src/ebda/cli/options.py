@@ -84,13 +84,7 @@ def add_labels(parser: argparse.ArgumentParser) -> None:
 
 def add_known(parser: argparse.ArgumentParser) -> None:
     """What else is known of the samples."""
-    parser.add_argument(
-        "--groups",
-        metavar="NAME",
-        help="column (or row, as --target; or a column of --labels) that says which "
-        "samples belong together, such as the patient: they are held out together, and "
-        "count as fewer",
-    )
+    add_groups(parser)
     parser.add_argument(
         "--covariates",
         type=_names,
@@ -98,6 +92,17 @@ def add_known(parser: argparse.ArgumentParser) -> None:
         metavar="NAMES",
         help="columns to adjust for, separated by commas, such as age,sex,plate: where "
         "all cells are numbers a number, else a category",
+    )
+
+
+def add_groups(parser: argparse.ArgumentParser) -> None:
+    """Which samples belong together."""
+    parser.add_argument(
+        "--groups",
+        metavar="NAME",
+        help="column (or row, as --target; or a column of --labels) that says which "
+        "samples belong together, such as the patient: they are held out together, and "
+        "count as fewer",
     )
 
 

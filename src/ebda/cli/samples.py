@@ -19,8 +19,16 @@ from ebda.listing import quoted
 _SMALL = 1_000_000
 
 
-def read_training(options: argparse.Namespace) -> Table:
-    """The data in memory; or in blocks, if they are too large or the user says so."""
+def read_training(options: argparse.Namespace, n_folds: int) -> Table:
+    """The data in memory; or in blocks, if they are too large or the user says so.
+
+    Parameters
+    ----------
+    options : Namespace
+        Of the command.
+    n_folds : int
+        Folds that need samples of each class; 0 for none.
+    """
     table = _opened(options)
     if table.y is None:
         known = quoted(table.candidates, 6)
@@ -28,7 +36,7 @@ def read_training(options: argparse.Namespace) -> Table:
             f"{options.data}: say with --target which column or row has the labels, or "
             "with --labels which file" + (f"; text is in {known}" if known else "")
         )
-    _check_classes(table, options.folds)
+    _check_classes(table, n_folds)
     return table
 
 
