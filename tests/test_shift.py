@@ -247,6 +247,7 @@ def test_most_of_the_rule_is_missing(
     status, _, err = run(capsys, *predict)
     assert status == 0
     assert "The model file has no ranges of the training data" in err
+    assert run(capsys, *predict, "--strict")[0] == 1
     frame[:, :120].write_csv(few)
     assert run(capsys, *predict)[0] == 1
 

@@ -55,6 +55,8 @@ def compared(
             "are there"
         )
     if training is None:
+        if strict:
+            raise ValueError(f"{source}: {_UNKNOWN} (--strict)")
         return None, [_UNKNOWN]
     shift = compare_with_training(model, X, training)
     found = shift.warnings()

@@ -7,9 +7,6 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-from scipy import sparse
-
 from ebda.cli.class_priors import in_order
 from ebda.cli.kept import Watched
 from ebda.cli.known import covariates_for, covariates_of
@@ -53,8 +50,7 @@ def fitted_to(
         random_state=options.seed,
     )
     took = {"reading": seconds}
-    in_memory = isinstance(table.X, np.ndarray) or sparse.issparse(table.X)
-    watched = None if in_memory else Watched(table)
+    watched = Watched.of(table)
     n_steps = _n_folds(table, options) * options.repeats + 1
     doing = None if watched is None else watched.words
     with steps(n_steps, options.quiet, doing=doing) as done:

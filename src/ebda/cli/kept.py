@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ebda.data.disk import BlockedData
+from ebda.data.disk import BlockedData, Source
 from ebda.data.disk.watched import RememberedData, WatchedSource
 from ebda.data.opening import as_data
 from ebda.data.protocols import Labels
@@ -24,17 +24,22 @@ class Watched:
     Parameters
     ----------
     table : Table
-        Whose X stays on disk.
+        With labels.
+    source : Source
+        Its X, which stays on disk.
     """
 
-    def __init__(self, table: Table) -> None:
-        found = as_data(table.X)
-        if not isinstance(found, BlockedData):
-            raise TypeError(f"{table.source} is not read in blocks")
+    def __init__(self, table: Table, source: Source) -> None:
         self.table = table
-        self.n_blocks = sum(1 for _ in found.source.plan())
+        self.n_blocks = sum(1 for _ in source.plan())
         self.n_read = 0
-        self.data = RememberedData(WatchedSource(found.source, self._count))
+        self.data = RememberedData(WatchedSource(source, self._count))
+
+    @classmethod
+    def of(cls, table: Table) -> Watched | None:
+        """The data of a table, or None where they are in memory."""
+        found = as_data(table.X)
+        return cls(table, found.source) if isinstance(found, BlockedData) else None
 
     def _count(self) -> None:
         self.n_read += 1
