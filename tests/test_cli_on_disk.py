@@ -186,7 +186,7 @@ def test_samples_that_do_not_fit_in_memory_are_fewer(
     found = watched.kept()
     assert found is not None
     assert found.class_counts == {"ill": 6, "well": 12}
-    assert "blocks read" in watched.words()
+    assert "of the data read" in watched.words()
     monkeypatch.setattr(kept, "free_bytes", lambda: 0)
     assert watched.kept() is None
     assert kept.Watched.of(read(folder / "x.h5ad", "state")) is None

@@ -220,6 +220,10 @@ def test_another_scale_is_a_warning_and_with_strict_an_error(
     assert err.count("\n") == 1
     assert "not like those of the fit" in err
     assert run(capsys, "predict", model, folder / "test-log.csv", "--strict")[0] == 0
+    wrong = [*fit, "--test", folder / "test-raw.csv"]
+    assert "was the logarithm forgotten?" in run(capsys, *wrong)[1]
+    record = json.loads(run(capsys, *wrong, "--json", "--quiet")[1])
+    assert len(record["test_warnings"]) == 1
     _, _, err = run(capsys, "report", *predict[1:], "--drop", "type")
     assert "Warning: The new values" in err
 

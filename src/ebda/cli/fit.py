@@ -22,8 +22,8 @@ from ebda.cli.known import covariates_for
 from ebda.cli.outcome import Fitted, about, base_of, judged_by, record, words
 from ebda.cli.output import put_json, writer_for
 from ebda.cli.predictions import held_out_columns
-from ebda.cli.progress import working
-from ebda.cli.samples import is_small, read_test, read_training, training_values
+from ebda.cli.progress import is_small, working
+from ebda.cli.samples import read_test, read_training, training_values
 from ebda.cli.terminal import refuse_closed, say
 from ebda.covariance import COVARIANCES
 from ebda.covariance.sample_scale import SAMPLE_SCALES

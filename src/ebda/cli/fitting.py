@@ -7,12 +7,16 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ebda.cli.class_priors import in_order
+from ebda.cli.comparison import compared
 from ebda.cli.kept import Watched
 from ebda.cli.known import covariates_for, covariates_of
 from ebda.cli.outcome import Fitted
 from ebda.cli.predict import classify
 from ebda.cli.progress import steps
+from ebda.cli.samples import training_values
 from ebda.estimators.classifier import EBClassifier
 from ebda.evaluation import Evaluation, RepeatedEvaluation, cross_validate
 from ebda.evaluation.held_out import class_codes
@@ -64,12 +68,27 @@ def fitted_to(
             if seen is not None:
                 crossed = _crossed(model, seen, options, took, done)
     repeated = RepeatedEvaluation(tuple(crossed)) if crossed else None
-    tested = None if test is None else _tested(model, test, options.missing)
-    return Fitted(model, repeated, tested, took, table, seen, test)
+    tested: Evaluation | None = None
+    warned: list[str] = []
+    if test is not None:
+        lacking = _absent(test)
+        known = training_values(seen, None)
+        _, warned = compared(model, test.X, known, lacking, test.source)
+        tested = _tested(model, test, options.missing)
+    found = model, repeated, tested, took, table, seen, test
+    return Fitted(*found, tuple(warned))
+
+
+def _absent(test: Table) -> list[str]:
+    """Features without a value in any test sample."""
+    if not isinstance(test.X, np.ndarray):
+        return []
+    names: list[str] = test.feature_names[np.isnan(test.X).all(axis=0)].tolist()
+    return names
 
 
 def _wants_samples(options: argparse.Namespace) -> bool:
-    return bool(options.folds or options.report or options.model)
+    return bool(options.folds or options.report or options.model or options.test)
 
 
 def _n_folds(table: Table, options: argparse.Namespace) -> int:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ebda.data.disk import BlockedData, Source
+from ebda.data.disk import Block, BlockedData, Source
 from ebda.data.disk.watched import RememberedData, WatchedSource
 from ebda.data.opening import as_data
 from ebda.data.protocols import Labels
@@ -19,7 +19,7 @@ _COPIES = 6
 
 
 class Watched:
-    """Data of a table that is read in blocks: how many were read, and what was kept.
+    """Data of a table that is read in blocks: how much was read, and what was kept.
 
     Parameters
     ----------
@@ -31,8 +31,7 @@ class Watched:
 
     def __init__(self, table: Table, source: Source) -> None:
         self.table = table
-        self.n_blocks = sum(1 for _ in source.plan())
-        self.n_read = 0
+        self.n_values = 0
         self.data = RememberedData(WatchedSource(source, self._count))
 
     @classmethod
@@ -41,12 +40,14 @@ class Watched:
         found = as_data(table.X)
         return cls(table, found.source) if isinstance(found, BlockedData) else None
 
-    def _count(self) -> None:
-        self.n_read += 1
+    def _count(self, block: Block) -> None:
+        rows, columns = block.rows, block.cols
+        self.n_values += (rows.stop - rows.start) * (columns.stop - columns.start)
 
     def words(self) -> str:
-        """How far the reading has come."""
-        return f"{self.n_read} blocks read, one pass has {self.n_blocks}"
+        """How far the reading has come; later steps read some of it again."""
+        n, p = self.data.shape
+        return f"fit to all samples, {self.n_values / (n * p):.0%} of the data read"
 
     def kept(self) -> Table | None:
         """The samples that the fit kept, as a table in memory; None if too few fit."""

@@ -34,6 +34,8 @@ class Fitted:
     table: Table
     seen: Table | None
     test: Table | None
+    # What there is to be said of the test samples.
+    warnings: tuple[str, ...] = ()
 
     @property
     def judged(self) -> Table | None:
@@ -105,7 +107,8 @@ def part_words(fitted: Fitted) -> str:
     assert fitted.seen is not None
     return (
         f"the error is estimated from {fitted.seen.n_samples} of the "
-        f"{fitted.table.n_samples} samples, those kept for the folds"
+        f"{fitted.table.n_samples} samples, those kept for the folds; the model is "
+        "fitted to all of them"
     )
 
 
@@ -159,6 +162,7 @@ def record(
         "evaluation": evaluation_record(fitted.cross_validated),
         "repeated": repeated_record(fitted.repeated),
         "test": evaluation_record(fitted.tested),
+        "test_warnings": list(fitted.warnings),
         "groups": None if model.groups_ is None else vars(model.groups_),
         "covariates": None if model.covariates_ is None else str(model.covariates_),
         "n_factors": model.n_factors_,
@@ -196,6 +200,7 @@ def words(
     if fitted.tested is not None:
         title = f"Test samples of {options.test}"
         parts.append(evaluation_words(fitted.tested, title))
+        parts += fitted.warnings
     if fitted.evaluation is None:
         parts.append(
             "The error is not known: there was no cross-validation and no --test."

@@ -18,8 +18,8 @@ from typing import Any
 from ebda.cli import options as shared
 from ebda.cli.outcome import Fitted, about
 from ebda.cli.output import put_json, writer_for
-from ebda.cli.progress import steps, working
-from ebda.cli.samples import is_small, read_training, training_values
+from ebda.cli.progress import is_small, steps, working
+from ebda.cli.samples import read_training, training_values
 from ebda.cli.terminal import refuse_closed, say
 from ebda.covariance import COVARIANCES
 from ebda.data.distortion import LogarithmWarning

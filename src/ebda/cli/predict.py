@@ -32,6 +32,7 @@ from ebda.cli.known import (
 from ebda.cli.outcome import facts
 from ebda.cli.output import put_json, writer_for
 from ebda.cli.predictions import probability_columns
+from ebda.cli.progress import is_small, working
 from ebda.cli.terminal import say
 from ebda.inputs import Match, Table, match_features, read
 from ebda.inputs.matching import by_name
@@ -140,21 +141,22 @@ def read_for(
         name = type(model).__name__
         raise ValueError(f"{options.model} holds a {name}, which classifies nothing")
     names = getattr(model, "feature_names_in_", None)
-    table = read(
-        options.data,
-        getattr(options, "target", None),
-        options.orient,
-        getattr(options, "labels", None),
-        impute,
-        drop=options.drop,
-        features=None if names is None else names.tolist(),
-        keep_missing=True,
-        decimal=options.decimal,
-        max_memory=options.max_memory,
-        aside=known_to(model),
-        aside_may_lack=True,
-        **shared.remembered(data),
-    )
+    with working(f"reading {options.data}", options.quiet or is_small(options.data)):
+        table = read(
+            options.data,
+            getattr(options, "target", None),
+            options.orient,
+            getattr(options, "labels", None),
+            impute,
+            drop=options.drop,
+            features=None if names is None else names.tolist(),
+            keep_missing=True,
+            decimal=options.decimal,
+            max_memory=options.max_memory,
+            aside=known_to(model),
+            aside_may_lack=True,
+            **shared.remembered(data),
+        )
     if names is None:
         names = table.feature_names
         if len(names) != model.n_features_in_:

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from pathlib import Path
 from typing import Any
 
 from ebda.cli.terminal import say
@@ -14,6 +15,7 @@ from ebda.cli.terminal import say
 # Nothing takes longer than this without a sign of life; later signs come more slowly.
 SILENCE = 2.0
 _SLOWER, _SLOWEST = 1.5, 30.0
+_SMALL = 1_000_000
 
 
 @contextmanager
@@ -78,6 +80,11 @@ def working(what: str, quiet: bool = False) -> Iterator[None]:
     """
     with _beating(lambda elapsed: say(f"{what}: {elapsed:.0f} s", sys.stderr), quiet):
         yield
+
+
+def is_small(path: Path) -> bool:
+    """Whether a file is read before anybody would wait for it."""
+    return path.is_file() and path.stat().st_size < _SMALL
 
 
 @contextmanager

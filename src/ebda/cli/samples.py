@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 from scipy import sparse
@@ -15,8 +14,6 @@ from ebda.inputs.labels import align
 from ebda.inputs.on_disk import is_large, open_table
 from ebda.inputs.values import medians
 from ebda.listing import quoted
-
-_SMALL = 1_000_000
 
 
 def read_training(options: argparse.Namespace, n_folds: int) -> Table:
@@ -89,11 +86,6 @@ def _check_classes(table: Table, n_folds: int) -> None:
             f"there is only one of {quoted(single)}; leave it out, or skip "
             "cross-validation: --folds 0"
         )
-
-
-def is_small(path: Path) -> bool:
-    """Whether a file is read before anybody would wait for it."""
-    return path.is_file() and path.stat().st_size < _SMALL
 
 
 def training_values(table: Table | None, impute: str | None) -> TrainingValues | None:

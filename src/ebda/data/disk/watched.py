@@ -25,11 +25,11 @@ class WatchedSource(Source):
     source : Source
         The store.
     after_block : callable
-        Called from the thread that reads.
+        Called with the block, from the thread that reads.
     """
 
     source: Source
-    after_block: Callable[[], None]
+    after_block: Callable[[Block], None]
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -51,7 +51,7 @@ class WatchedSource(Source):
 
     def read(self, block: Block) -> Any:
         values = self.source.read(block)
-        self.after_block()
+        self.after_block(block)
         return values
 
     def reference(self, n_rows: int) -> Any | None:
