@@ -205,7 +205,7 @@ def test_cautions_are_printed(
     arguments = ["fit", path, "--target", "state", "--folds", "0", *QUICK]
     _, out, _ = run(capsys, *arguments)
     assert "Caution: Few samples. The model has fewer than 10 samples of ill (4)" in out
-    assert "Caution: Error not estimated." in out
+    assert "Note: Error not estimated." in out
     _, out, _ = run(capsys, *arguments, "--json")
     titles = [caution["title"] for caution in json.loads(out)["cautions"]]
     assert "Few samples" in titles

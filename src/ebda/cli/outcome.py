@@ -265,8 +265,11 @@ def repeated_words(repeated: RepeatedEvaluation) -> str:
 
 
 def caution_words(found: list[Caution]) -> list[str]:
-    """Cautions as one paragraph each, the severe ones first."""
-    return [f"Caution: {caution.title}. {caution.words}" for caution in found]
+    """One paragraph each, the severe ones first."""
+    return [
+        f"{'Caution' if caution.severe else 'Note'}: {caution.title}. {caution.words}"
+        for caution in found
+    ]
 
 
 def evaluation_words(evaluation: Evaluation, title: str) -> str:
