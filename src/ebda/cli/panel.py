@@ -117,6 +117,7 @@ def run(options: argparse.Namespace) -> None:
         for name in ("out", "curve")
         if (path := getattr(options, name)) is not None
     }
+    shared.check_apart(options, "model", "picture", "out", "curve")
     if options.json:
         refuse_closed("leave --json out")
     options.on_disk, options.covariates = False, []
