@@ -132,7 +132,7 @@ def test_the_interval_is_that_of_wilson() -> None:
     codes = np.zeros(40, np.intp)
     p = np.tile([0.9, 0.1], (40, 1))
     p[:7] = [0.1, 0.9]
-    one = Evaluation(np.array(["a", "b"]), codes, p, 5)
+    one = Evaluation(np.array(["a", "b"]), codes, p, 0)  # a test, without folds
     wanted = binomtest(7, 40).proportion_ci(0.9, method="wilson")
     same = RepeatedEvaluation((one, one, one))
     np.testing.assert_allclose(same.interval(0.9), tuple(wanted), rtol=1e-12)

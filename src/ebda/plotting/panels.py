@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullLocator, ScalarFormatter
 
 from ebda.evaluation import Panel
@@ -160,3 +161,20 @@ def _ticks(sizes: IntArray) -> list[int]:
         if 1.8 * size <= kept[-1]:
             kept.append(int(size))
     return kept[::-1]
+
+
+def picture(panel: Panel) -> Any:
+    """The same as a figure of its own, made without a screen.
+
+    Parameters
+    ----------
+    panel : Panel
+        Of :func:`ebda.panel`.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    figure = Figure(figsize=(7, 4.5), layout="constrained")
+    PanelDisplay.from_panel(panel).plot(figure.subplots())
+    return figure
