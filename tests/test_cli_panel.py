@@ -115,6 +115,7 @@ def test_what_cannot_be_done_is_said(
         (["--out", "genes.pdf"], "--out genes.pdf: the ending is none of"),
         (["--curve", "no/c.csv"], "--curve: cannot write"),
         (["--picture", "no/c.png"], "--picture: cannot write"),
+        (["--picture", "c.gif"], "the ending is none of .png, .svg, .pdf"),
         (["--sizes", "500"], "500"),
     ):
         status, _, err = run(capsys, *start, *options)
@@ -126,7 +127,7 @@ def test_what_cannot_be_done_is_said(
             main([str(a) for a in [*start, *wrong]])
         assert stop.value.code == 2
     capsys.readouterr()
-    monkeypatch.setitem(sys.modules, "ebda.plotting", None)
+    monkeypatch.setitem(sys.modules, "ebda.plotting.panels", None)
     status, _, err = run(
         capsys, *start, "--sizes", "2", "--picture", "p.png", "--quiet"
     )

@@ -132,7 +132,7 @@ def test_the_interval_is_that_of_wilson() -> None:
     codes = np.zeros(40, np.intp)
     p = np.tile([0.9, 0.1], (40, 1))
     p[:7] = [0.1, 0.9]
-    one = Evaluation(np.array(["a", "b"]), codes, p, 5)
+    one = Evaluation(np.array(["a", "b"]), codes, p, 0)  # a test, without folds
     wanted = binomtest(7, 40).proportion_ci(0.9, method="wilson")
     same = RepeatedEvaluation((one, one, one))
     np.testing.assert_allclose(same.interval(0.9), tuple(wanted), rtol=1e-12)
@@ -282,3 +282,39 @@ def test_columns_of_true_and_false_are_named(
     _, out, _ = run(capsys, "fit", path, "--target", "state", "--folds", "0", *QUICK)
     assert "left out 1 column of true and false (write 1 and 0 for a feature)" in out
     assert "left out 1 column of text: 'site'" in out
+
+
+def test_nothing_that_is_read_or_just_written_is_lost(
+    csv: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    before = csv.read_bytes()
+    (tmp_path / "link.csv").symlink_to(csv)
+    fit = ["fit", csv, "--target", "state", "--folds", "2", *QUICK]
+    for options, words in (
+        (["--out", csv], f"--out: {csv} is read; name another file"),
+        (["--features", "link.csv"], f"--features: {csv} is read"),
+        (["--model", csv], "is read"),
+        (["--labels", "a.csv", "--report", "a.csv"], "--report: a.csv is read"),
+        (["--out", "a.csv", "--features", "./a.csv"], "--features writes; name an"),
+    ):
+        status, _, err = run(capsys, *fit, *options)
+        assert status == 1
+        assert words in err
+    assert run(capsys, *fit, "--model", "m.ebda", "--quiet")[0] == 0
+    model = (tmp_path / "m.ebda").read_bytes()
+    for command in (
+        ["predict", "m.ebda", csv, "--out", csv],
+        ["report", "m.ebda", csv, "--out", "m.ebda"],
+        ["denoise", csv, "--estimate", "g1", "--out", csv],
+        ["panel", csv, "--target", "state", "--out", csv],
+    ):
+        status, _, err = run(capsys, *command)
+        assert status == 1
+        assert "is read; name another file" in err
+    assert csv.read_bytes() == before
+    assert (tmp_path / "m.ebda").read_bytes() == model
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["link.csv", "m.ebda"]

@@ -82,6 +82,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Read, denoise, write."""
     put_table = writer_for(options.out)
+    shared.check_apart(options, "out")
     sheet = _read(options.file, options.decimal)
     x = _numbers(sheet, options.estimate, options.file)
     scale = np.ones_like(x)

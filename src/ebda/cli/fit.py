@@ -144,6 +144,7 @@ def run(options: argparse.Namespace) -> None:
         for name in ("features", "out")
         if (path := getattr(options, name)) is not None
     }
+    shared.check_apart(options, "model", "report", "features", "out")
     if options.json:
         refuse_closed("leave --json out")
     start = time.perf_counter()

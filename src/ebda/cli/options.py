@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 from typing import Any
 
@@ -237,6 +238,33 @@ def check_writable(option: str, path: Path | None) -> None:
         files.check(path)
     except OSError as error:
         raise ValueError(f"{option}: {error}") from None
+
+
+def check_apart(options: argparse.Namespace, *outputs: str) -> None:
+    """Refuse to write two things to one file, or over a file that is read.
+
+    Parameters
+    ----------
+    options : Namespace
+        Of the command.
+    *outputs : str
+        The options that name files to be written.
+    """
+    read = ("data", "model", "labels", "test", "test_labels", "file")
+    given = {name: getattr(options, name, None) for name in read if name not in outputs}
+    taken = {
+        os.path.realpath(path): f"{path} is read"
+        for path in given.values()
+        if isinstance(path, Path)  # --test of a report is none
+    }
+    for name in outputs:
+        path = getattr(options, name)
+        if path is None or files.is_special(path):
+            continue
+        place = os.path.realpath(path)
+        if place in taken:
+            raise ValueError(f"--{name}: {taken[place]}; name another file")
+        taken[place] = f"{path} is what --{name} writes"
 
 
 def level(text: str) -> float:

@@ -31,6 +31,7 @@ from ebda.inputs import Table
 from ebda.inputs.labels import as_values
 from ebda.rule.shrinkage import SHRINKAGES
 
+_PICTURES = (".png", ".svg", ".pdf")
 # Features that are printed.
 _SHOWN = 20
 
@@ -117,8 +118,13 @@ def run(options: argparse.Namespace) -> None:
         for name in ("out", "curve")
         if (path := getattr(options, name)) is not None
     }
+    shared.check_apart(options, "model", "picture", "out", "curve")
     if options.json:
         refuse_closed("leave --json out")
+    if options.picture is not None and options.picture.suffix not in _PICTURES:
+        raise ValueError(
+            f"--picture {options.picture}: the ending is none of {', '.join(_PICTURES)}"
+        )
     options.on_disk, options.covariates = False, []
     with working(f"reading {options.data}", options.quiet or is_small(options.data)):
         # A class with one sample is in every fit, and never held out.
@@ -224,16 +230,12 @@ def _save(found: Panel, table: Table, options: argparse.Namespace) -> None:
 def _drawn(found: Panel, path: Path) -> bool:
     """Draw the picture, or say what is missing for it."""
     try:
-        from ebda.plotting import PanelDisplay
+        from ebda.plotting.panels import picture
     except ImportError as error:
         say(f"No picture: {error}", sys.stderr)
         return False
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(7, 4.5), layout="constrained")
-    PanelDisplay.from_panel(found).plot(figure.subplots())
     with replacing(path) as stream:
-        figure.savefig(stream, format=path.suffix[1:] or "png", dpi=150)
+        picture(found).savefig(stream, format=path.suffix[1:], dpi=150)
     return True
 
 

@@ -61,6 +61,7 @@ def run(options: argparse.Namespace) -> None:
 
     start = time.perf_counter()
     put_table = writer_for(options.out)
+    shared.check_apart(options, "out")
     record = modelfile.load_record(options.model)
     data = facts(record.data, options.model)
     table, match = read_for(record, data, options)

@@ -55,6 +55,7 @@ def run(options: argparse.Namespace) -> None:
 
     out = options.out or options.model.with_suffix(".html")
     shared.check_writable("--out", out)
+    shared.check_apart(options, "out")
     record = modelfile.load_record(options.model)
     if not isinstance(record.model, EBClassifier):
         kind = type(record.model).__name__

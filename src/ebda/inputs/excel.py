@@ -39,7 +39,7 @@ def load(path: Path, how: Reading) -> Sheet:
             f"{path}: there is no sheet {name!r}; there are {quoted(sheets, 6)}"
         )
     cells = _cells(book, name)
-    if not cells.height or not cells.width:
+    if cells is None:
         raise ValueError(f"{path}: the sheet {name!r} is empty")
     header = [(cell or "").strip() for cell in cells.row(0)]
     frame = cells[1:]
@@ -53,16 +53,19 @@ def load(path: Path, how: Reading) -> Sheet:
 
 
 def _cells(book: Any, name: str) -> Any:
-    """All cells as text; numbers with all of their digits.
+    """All cells as text, numbers with all of their digits; None where there are none.
 
     The reader rounds numbers that it turns into text, so that they are read as numbers,
     too, and written out again where they differ.
     """
     pl = POLARS.load()
-    text, numbers = (
-        book.load_sheet(name, header_row=None, dtypes=kind).to_polars()
+    sheets = [
+        book.load_sheet(name, header_row=None, dtypes=kind)
         for kind in ("string", "float")
-    )
+    ]
+    if not all(sheet.width and sheet.height for sheet in sheets):
+        return None
+    text, numbers = (sheet.to_polars() for sheet in sheets)
     columns = []
     for words, values in zip(text, numbers, strict=True):
         rounded = words.cast(pl.Float64, strict=False)

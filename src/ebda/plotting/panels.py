@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullLocator, ScalarFormatter
 
 from ebda.evaluation import Panel
@@ -177,3 +178,20 @@ def _ticks(sizes: IntArray, width: float) -> list[int]:
         if all(max(size / other, other / size) > least for other in kept):
             kept.append(size)
     return sorted(kept)
+
+
+def picture(panel: Panel) -> Any:
+    """The same as a figure of its own, made without a screen.
+
+    Parameters
+    ----------
+    panel : Panel
+        Of :func:`ebda.panel`.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    figure = Figure(figsize=(7, 4.5), layout="constrained")
+    PanelDisplay.from_panel(panel).plot(figure.subplots())
+    return figure
