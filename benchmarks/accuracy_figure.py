@@ -131,7 +131,7 @@ def _simulations(ax: Any, rows: Sequence[Comparison]) -> None:
     labels = [f"{c.table.replace('table', 'T')} {c.row}" for c in rows]
     ax.set_yticks(places, labels, fontsize=7)
     ax.set_xscale("log")
-    ticks = [0.25, 0.5, 1, 2, 4, 8, 16]
+    ticks = [0.01, 0.03, 0.1, 0.3, 1, 3, 10]
     values = [v for c in rows for v in (c.over_bound, c.over_best) if v]
     kept = [t for t in ticks if min(values) / 1.5 <= t <= max(values) * 1.5]
     ax.set_xticks(kept, [f"{t:g}" for t in kept], minor=False)
