@@ -11,9 +11,14 @@ LOWEST_READY := $(LOWEST)/.ready
 # Other Pythons, which pyproject.toml names as well.
 PYTHONS := 3.12 3.13
 OTHERS := $(PYTHONS:%=test-python-%)
+# Tests that need none of the extras: what an installed wheel has to pass.
+CORE := $(addprefix tests/test_,$(addsuffix .py,calibration contrasts covariance datasets \
+	dirichlet_process discrete_prior estimator_checks evaluation factors linear_rule \
+	modelfile_fuzz moments npmle paper prior_contract samples selection shrinkage \
+	shrunken_centroids theory units variance))
 INSTALL := -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-fast test-versions $(OTHERS) lint browser docs bench bench-accuracy clean help
+.PHONY: demo test test-fast test-versions $(OTHERS) lint browser docs dist test-r bench bench-accuracy clean help
 
 help:
 	@echo "make demo   compare rules on the embedded leukemia data, list genes, draw and report"
@@ -24,6 +29,8 @@ help:
 	@echo "make lint   ruff and strict mypy only"
 	@echo "make browser  install Chromium (Debian), for the tests of the report"
 	@echo "make docs   build the documentation, running its examples"
+	@echo "make dist   sdist and wheel, and the core tests against the installed wheel"
+	@echo "make test-r  the R package r/ebda with R (Debian), which it installs"
 	@echo "make bench  speed and accuracy, as ratios to peers in the same run"
 	@echo "make bench-accuracy  errors on real and simulated data against peers (hours)"
 
@@ -80,6 +87,14 @@ docs: $(READY)
 	@rm -rf docs/api/generated
 	@$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
 	@echo "Open docs/_build/html/index.html"
+
+dist: $(READY)
+	@tools/make-dist $(BIN)/python $(CORE)
+
+# R and reticulate are Debian's, which need NumPy 1: the environment of the lowest
+# versions has it.
+test-r: $(LOWEST_READY)
+	@tools/test-r $(abspath $(LOWEST)/bin/python)
 
 bench: $(READY)
 	@$(BIN)/python benchmarks/speed.py

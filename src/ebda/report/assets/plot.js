@@ -133,7 +133,7 @@ class Plot {
     const room = this.width < 420 ? 4 : 8;
     for (const i of this.view.named.slice(0, room)) {
       const name = cut(nameOf(i), 16);
-      const [x, y, wide] = [this.px(xs[i]), this.py(ys[i]), 6.6 * Array.from(name).length];
+      const [x, y, wide] = [this.px(xs[i]), this.py(ys[i]), 7.2 * Array.from(name).length];
       const spots = [[x + 6, y + 4, "start"], [x - 6 - wide, y + 4, "end"], [x - wide / 2, y - 8, "middle"]];
       const spot = spots.find(([l, b]) => l > MARGIN.left && l + wide < this.width - 4 && b > 12
         && !dots.some(([dx, dy]) => dx > l - 2 && dx < l + wide + 2 && dy > b - 13 && dy < b + 5 && (dx !== x || dy !== y))

@@ -1,0 +1,4 @@
+library(testthat)
+library(ebda)
+
+test_check("ebda")
