@@ -13,6 +13,7 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 import pytest
+from matplotlib import pyplot as plt
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
@@ -416,3 +417,28 @@ def test_without_matplotlib_the_extra_is_named() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "plots need matplotlib: pip install 'ebda[plot]'"
+
+
+@pytest.mark.parametrize("k", [10, 40])
+def test_long_names_of_many_classes_leave_room_for_the_volcano(k: int) -> None:
+    rng = np.random.default_rng(2)
+    codes = np.repeat(np.arange(k), 4)
+    X = rng.normal(size=(len(codes), 50))
+    X[np.arange(len(codes)), codes] += 6.0
+    names = np.array(
+        [f"{i:02d} non-small-cell lung carcinoma, stage" for i in range(k)]
+    )
+    model = EBClassifier(covariance="diagonal", shrinkage="mean", calibrate=False)
+    model.fit(X, names[codes])
+    display = EffectDisplay.from_estimator(model).plot()
+    figure, ax = display.figure_, display.ax_
+    render(figure)
+    assert ax.bbox.height > 0.4 * figure.bbox.height
+    legend = ax.get_legend().get_window_extent()
+    assert legend.x1 <= figure.bbox.x1
+    assert legend.y0 >= ax.bbox.y1 - 1  # above the axes
+    # Each name is cut, and still another than the others.
+    shown = [text.get_text() for text in ax.get_legend().get_texts()][1:]
+    assert len(set(shown)) == k
+    assert all("…" in text for text in shown)
+    plt.close(figure)
