@@ -210,7 +210,8 @@ def held_out_scores(
     # Not by the number of jobs: sums differ in the last digit with their shapes.
     at_once = max(1, sizes.stacked_values // (n_contrasts * p))
     variance_df: float | FloatArray = np.inf
-    if data.moments.observed is not None:
+    # With covariates the variances of the folds stay those of all samples.
+    if data.moments.observed is not None and data.covariates is None:
         variance_df = recipe.variance_of(data.moments).degrees_of_freedom
     groups = [numbers[k : k + at_once] for k in range(0, len(numbers), at_once)]
     jobs = (

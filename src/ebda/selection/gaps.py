@@ -10,9 +10,9 @@ With covariates the residuals of the training samples are regressed on them agai
 feature on the values that it has (:mod:`ebda.moments.values`): held-out samples are
 adjusted by slopes that do not know them.
 
-Variances are those of the training samples, too. With few values per feature, one that
-is small for its held-out samples is the more likely to be selected, and its scores
-would separate these better than new ones.
+Without covariates, variances are those of the training samples, too. With few values
+per feature, one that is small for its held-out samples is the more likely to be
+selected, and its scores would separate these better than new ones.
 """
 
 from __future__ import annotations
