@@ -1008,3 +1008,17 @@ def test_candidates_are_asked_for_one_at_a_time() -> None:
     made = combine(rule_of, FOUR, np.array([0.5, 0.0, 0.25, 0.25]), np.zeros(1))
     assert asked == [FOUR[0], FOUR[2], FOUR[3]]
     np.testing.assert_allclose(made.coef, 0.5 * 1 + 0.25 * 2 + 0.25 * 3)
+
+
+@pytest.mark.parametrize("covariance", ["diagonal", "shrunken", "auto"])
+def test_a_class_of_one_sample_does_not_take_over(covariance: str) -> None:
+    """It is never held out, and nothing is known of where it should be cut."""
+    rng = np.random.default_rng(21)
+    y = np.append(np.repeat(np.arange(4), 9), 4)
+    means = 0.8 * rng.normal(size=(5, 400))
+    X = rng.normal(size=(37, 400)) + means[y]
+    model = EBClassifier(covariance=covariance).fit(X, y)
+    assert np.ptp(model.intercept_) < 30
+    assert np.mean(model.predict(X) == y) > 0.9
+    new = rng.normal(size=(36, 400)) + means[y[:36]]
+    assert np.mean(model.predict(new) == 4) < 0.1

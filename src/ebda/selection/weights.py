@@ -147,7 +147,7 @@ def select(
     n_folds = int(held_out.fold.max()) + 1
     d, sd, influence = separation(held_out)
     error: npt.NDArray[np.float64] = np.sqrt((influence**2).sum(axis=1))
-    log_prior = _log_shares(held_out, len(data.moments.counts))
+    log_prior = _log_shares(held_out, data.moments.counts)
     head_start = np.array([SHRINKAGES[how].head_start for _, how in names])
     weight, crossed = crossed_weights(held_out, head_start, log_prior)
     sd = np.where(sd > 0, sd, 1.0)
@@ -233,10 +233,15 @@ def folds_of(
     return folds
 
 
-def _log_shares(held_out: HeldOut, n_classes: int) -> FloatArray:
-    """Logarithms of the shares of the classes among the held-out samples."""
-    counts = np.bincount(held_out.codes, held_out.weight, n_classes)
-    log_share: FloatArray = np.log(np.maximum(counts, 1e-300) / counts.sum())
+def _log_shares(held_out: HeldOut, counts: FloatArray) -> FloatArray:
+    """Logarithms of the shares of the classes among the held-out samples.
+
+    A class too rare to be held out has its share of all samples: the shift of the
+    scores by the class probabilities goes by these, and has to stay finite.
+    """
+    held = np.bincount(held_out.codes, held_out.weight, len(counts))
+    share = np.where(held > 0, held / held.sum(), counts / counts.sum())
+    log_share: FloatArray = np.log(np.maximum(share, 1e-300) / share.sum())
     return log_share
 
 
