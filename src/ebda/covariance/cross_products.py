@@ -94,9 +94,9 @@ class CrossResiduals:
     def n_rows(self) -> int:
         return len(self.value)
 
-    def eigen(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Those of the rows that stand for the samples."""
-        return self.value, np.eye(len(self.value)), self.squares
+    def eigen(self) -> tuple[FloatArray, None, FloatArray]:
+        """Those of the rows that stand for the samples, which are orthogonal."""
+        return self.value, None, self.squares
 
     @no_fork()
     def project(self, rows: FloatArray) -> FloatArray:

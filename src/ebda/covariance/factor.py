@@ -171,8 +171,7 @@ def common_factors(
     eigenvalue = spectrum.eigenvalue[:n_factors]
     strength, cosine2 = spike_strength(eigenvalue, p / df)
     size = np.sqrt(strength * cosine2 / (eigenvalue * df))
-    combine = spectrum.vectors[:, :n_factors] * size
-    loadings = residuals.expand(combine.T).T
+    loadings = residuals.expand(spectrum.combinations(np.diag(size))).T
     if overlap < 1:
         loadings /= np.sqrt(overlap)
         # No feature can be explained beyond its variance.

@@ -40,9 +40,10 @@ class Residuals(Protocol):
     def n_rows(self) -> int:
         """Number of rows of R."""
 
-    def eigen(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def eigen(self) -> tuple[FloatArray, FloatArray | None, FloatArray]:
         """Eigenvalues of ``R R'``, increasing, its eigenvectors, and squared lengths.
 
+        There is None in place of the eigenvectors where the rows are orthogonal.
         Lengths are those of the residuals of each sample, unweighted.
         """
 

@@ -104,9 +104,8 @@ class Shrunken(Covariance):
         outside = a**exponent
         within = ((1 - a) * spectrum.eigenvalue + a) ** exponent
         size = (within - outside) / (spectrum.df * spectrum.eigenvalue)
-        V = spectrum.vectors
-        combine = ((self.residuals.project(rows) @ V) * size) @ V.T
-        out = self.residuals.expand(combine)
+        along = spectrum.coordinates(self.residuals.project(rows)) * size
+        out = self.residuals.expand(spectrum.combinations(along))
         out += outside * rows
         return out
 
