@@ -26,6 +26,7 @@ from sklearn.preprocessing import StandardScaler
 
 from ebda import EBClassifier, theory
 from ebda.baselines import GreenshteinPark, IndependenceRule
+from ebda.cached import Later
 from ebda.covariance import COVARIANCES
 from ebda.datasets import load_khan, make_two_class
 from ebda.paper.methods import PaperRule
@@ -856,3 +857,19 @@ def test_one_number_is_a_weight_for_all() -> None:
         EBClassifier().fit(X, y, sample_weight=2),
         1e-6,
     )
+
+
+def test_the_posterior_is_made_when_it_is_asked_for() -> None:
+    """No rule in use needed it; what is copied is the same as what is asked for."""
+    sim = make_two_class(30, 600, 20, [2.0], random_state=3)
+    X = sim.data + np.random.default_rng(3).normal(size=(60, 1))
+    model = EBClassifier(covariance="factor", shrinkage="top10").fit(X, sim.target)
+    assert model.n_factors_
+    assert isinstance(vars(model)["posterior_"], Later)
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.posterior_mean_, model.posterior_mean_)
+    assert not isinstance(vars(model)["posterior_"], Later)
+    seeded = clone(model).set_params(random_state=0).fit(X, sim.target)
+    np.testing.assert_array_equal(seeded.posterior_mean_, model.posterior_mean_)
+    with pytest.raises(AttributeError, match="posterior_"):
+        _ = EBClassifier().posterior_

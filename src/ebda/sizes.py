@@ -64,6 +64,8 @@ class Sizes:
         Samples of each class that must be among them, if there are so many.
     scaled_samples : int
         Samples whose scales are measured together, where the others can be looked at.
+    deferred_values : int
+        Values that may stay in memory for a posterior that is asked for later: 8 MiB.
     gram_elements : int
         Values of the Gram matrices whose eigenvalues are computed at a time: 2 MiB.
     covariance_block : int
@@ -156,6 +158,7 @@ class Sizes:
     held_out: int = 600
     held_out_per_class: int = 1 << 6
     scaled_samples: int = 1 << 9
+    deferred_values: int = 1 << 20
     gram_elements: int = 1 << 18
     covariance_block: int = 1 << 20
     covariance_pairs: int = 1 << 22

@@ -5,8 +5,11 @@ What the rule can do without is computed when it is asked for.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from ebda.cached import Later, deferred
 from ebda.estimators.moment_classifier import squeeze
 from ebda.estimators.scaled import ScaledClassifier
 from ebda.moments import VARIANCES
@@ -17,24 +20,34 @@ from ebda.rule.effects import Effects
 from ebda.rule.marginal import moderated_t, most_df
 from ebda.rule.ranking import BETWEEN_CLASSES, BEYOND_FACTORS, Ranking, feature_list
 from ebda.selection.candidates import Name, reported
+from ebda.sizes import sizes
 from ebda.typing import FloatArray
 
 
 class PosteriorClassifier(ScaledClassifier):
     """A classifier that knows a prior and a posterior of the differences."""
 
-    prior_estimator_: PriorEstimator
-    posterior_: Posterior
+    # A rule whose shrinkage needs no prior has none yet.
+    prior_estimator_ = deferred[PriorEstimator]()
+    posterior_ = deferred[Posterior]()
     n_factors_: int
     common_difference_: FloatArray | None
+    random_state: Any
     squared_correlation_: float | None
 
     def _keep_effects(self, effects: dict[str, Effects], best: Name) -> None:
         """The prior and the posterior that are shown."""
         self.n_factors_ = max(e.covariance.n_factors for e in effects.values())
         shown = effects[reported(effects, best)]
-        self.prior_estimator_ = shown.prior_estimator
-        self.posterior_ = shown.posterior
+        # The effects stay in memory until then, and a random state may be used later.
+        n_kept = max(shown.covariance.n_factors, 1) * shown.z.size
+        is_light = shown.covariance.n_factors or shown.covariance.is_diagonal
+        if is_light and n_kept <= sizes.deferred_values and self.random_state is None:
+            self.prior_estimator_ = Later(lambda: shown.prior_estimator)
+            self.posterior_ = Later(lambda: shown.posterior)
+        else:
+            self.prior_estimator_ = shown.prior_estimator
+            self.posterior_ = shown.posterior
         self.z_ = squeeze(shown.z)
         self.common_difference_ = shown.values.common
 
