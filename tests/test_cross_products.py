@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
@@ -18,7 +19,7 @@ from ebda.covariance.spectrum import spectrum_of
 from ebda.data import RowSamples
 from ebda.selection.copies import GramRows, near_copies
 from ebda.selection.folds import enough_folds
-from ebda.sizes import override, sizes
+from ebda.sizes import override
 
 
 def residuals(
@@ -92,7 +93,7 @@ def test_no_more_folds_than_tell_something() -> None:
     codes = (np.arange(5000) >= 4900).astype(int)
     some = enough_folds(np.arange(5000) % 10, codes, np.ones(5000))
     held = np.count_nonzero((some >= 0) & (codes == 1))
-    assert held in range(sizes.held_out_per_class, sizes.held_out_per_class + 10)
+    assert held == 50  # half of them
     # Few samples are all held out.
     np.testing.assert_array_equal(
         enough_folds(fold[:400], codes[:400], np.ones(400)), fold[:400]
@@ -118,3 +119,38 @@ def test_many_samples_are_used() -> None:
                 model.fit(X[train], y[train]).predict(X[test]) != y[test]
             )
     assert wrong[0] < 1.2 * wrong[1]
+
+
+@pytest.mark.slow
+def test_many_samples_have_scales_in_any_stream() -> None:
+    """Measured on some of them, and the same in batches and in one call."""
+    rng = np.random.default_rng(7)
+    n, p = 1500, 60
+    y, scale = np.arange(n) % 2, np.sqrt(3 / rng.chisquare(3, n))
+    X = rng.normal(size=(n, p)) * scale[:, None] + 5
+    X[:, :6] += 0.4 * y[:, None]
+    model = EBClassifier(sample_scale="own", wild_values="keep", covariance="diagonal")
+    whole = model.fit(X, y).predict_proba(X)
+    assert model.sample_scale_ is not None
+    assert (
+        np.corrcoef(np.log(model.sample_scale_.precision), np.log(scale))[0, 1] < -0.9
+    )
+    counts = model.sample_scale_.moments.counts.sum()
+    assert counts == pytest.approx(n, rel=1e-6)
+    stream = clone(model)
+    for rows in (slice(0, 700), slice(700, n)):
+        stream.partial_fit(X[rows], y[rows], classes=[0, 1])
+    np.testing.assert_allclose(stream.predict_proba(X), whole, atol=1e-8)
+
+
+@pytest.mark.parametrize("n", [40, 60])
+def test_weights_are_rows_on_either_side(n: int) -> None:
+    """Of 60 features: 40 samples of weight two are 80."""
+    rng = np.random.default_rng(8)
+    y = np.arange(n) % 2
+    X = rng.normal(size=(n, 2)) @ rng.normal(size=(2, 60)) + rng.normal(size=(n, 60))
+    X[:, :5] += y[:, None]
+    X[rng.random(X.shape) < 0.1] = np.nan
+    got = EBClassifier().fit(X, y, sample_weight=np.full(n, 2.0)).predict_proba(X)
+    want = EBClassifier().fit(np.repeat(X, 2, axis=0), np.repeat(y, 2)).predict_proba(X)
+    np.testing.assert_allclose(got, want, atol=1e-8)

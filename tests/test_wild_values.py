@@ -261,3 +261,28 @@ def test_real_expression_data_have_next_to_none(name: str) -> None:
     model = EBClassifier(calibrate=False, covariance="shrunken", shrinkage="mean")
     found = model.fit(X, y).wild_values_
     assert found is None or len(found.samples) < 5
+
+
+def test_the_largest_number_leaves_the_others_alone() -> None:
+    """A code for a missing value: nothing is left of the digits of the mean."""
+    rng, y = np.random.default_rng(0), np.arange(61) % 2
+    X = rng.normal(size=(61, 300))
+    X[:, 5] += 1.5 * y
+    means = []
+    for wild in (1e6, 1e20, 3e38):
+        X[5, 5] = wild
+        found = EBClassifier().fit(X, y).wild_values_
+        assert found is not None
+        means.append(found.moments.means[:, 5])
+    np.testing.assert_allclose(means[1:], means[:1] * 2, rtol=1e-8)
+
+
+def test_counts_are_hardly_ever_wild() -> None:
+    """Their tail is that of the feature, not of all values."""
+    rng, taken = np.random.default_rng(1), 0
+    for _ in range(4):
+        X = rng.poisson(3, size=(80, 1000)).astype(float)
+        model = EBClassifier(covariance="diagonal", shrinkage="mean")
+        found = model.fit(X, np.arange(80) % 2).wild_values_
+        taken += 0 if found is None else len(found.samples)
+    assert taken <= 2

@@ -63,7 +63,7 @@ class Sizes:
     held_out_per_class : int
         Samples of each class that must be among them, if there are so many.
     scaled_samples : int
-        Samples whose scales are measured together, where the others can be looked at.
+        Samples whose scales are measured together; those of others follow from them.
     deferred_values : int
         Values that may stay in memory for a posterior that is asked for later: 8 MiB.
     gram_elements : int
@@ -157,7 +157,7 @@ class Sizes:
     compared_values: int = 1 << 22
     held_out: int = 600
     held_out_per_class: int = 1 << 6
-    scaled_samples: int = 1 << 9
+    scaled_samples: int = 1 << 10
     deferred_values: int = 1 << 20
     gram_elements: int = 1 << 18
     covariance_block: int = 1 << 20

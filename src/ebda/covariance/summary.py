@@ -256,7 +256,8 @@ class Summary:
         """
         samples = self.samples
         assert samples is not None
-        if len(samples) > self.p:
+        # A sample of weight 2 counts as two, here as everywhere.
+        if min(samples.weight.sum(), sizes.kept(self.p)) > self.p:
             return CrossResiduals.of(self.rows, self.cross, samples, used, unit)
         return RowResiduals(self.rows, self.gram, samples, used, unit)
 

@@ -50,6 +50,9 @@ _EFFICIENCY = 0.37
 _MEDIAN = float(ndtri(0.75))
 # A feature with a larger share of them has another distribution, and no wild values.
 _MOST = 0.05
+# A wild value is so many times as far out as any that is not, in the same feature:
+# counts and long tails of some features have no such gap.
+_APART = 3.0
 # A value that is wild has at least this part of what it would have if it were alone.
 _SAFETY = 0.6
 
@@ -293,16 +296,23 @@ def find(data: Summary) -> Cells | None:
     chosen = varying[far[varying]]
     if not chosen.size:
         return None
-    scale, middle = data.scale[chosen], _medians(rows[:, chosen], codes, f)
-    about = rows[:, chosen] - middle[codes]
+    # From the values themselves: a very large one leaves no digits of the others in
+    # residuals about a mean that it is part of.
+    nothing, one = np.zeros((int(codes.max()) + 1, len(chosen))), np.ones(len(chosen))
+    raw = samples.features(chosen).residual_rows(nothing, one)
+    scale, middle = data.scale[chosen], _medians(raw, codes, f)
+    about = (raw - middle[codes]) / scale
     squares = _squares(about, f, df) * scale**2
     unit = np.sqrt(usual.shrink(squares, _EFFICIENCY * df)) / scale
     wild = (np.abs(about) > bound * noise * unit) & (squares > 0)
+    # Far from the other values of its feature, too, whose tail may be longer.
+    others = np.where(wild, 0.0, np.abs(about)).max(axis=0)
+    wild &= np.abs(about) > _APART * others
     wild &= f @ wild <= max(_MOST * data.total, 1.0)
     at, which = np.nonzero(wild)
     if not at.size:
         return None
-    midpoints = np.mean(data.moments.means[:, chosen] + middle * scale, axis=0)
+    midpoints = middle.mean(axis=0)
     return Cells(at, chosen[which], midpoints[which], bound, tail, round(n))
 
 

@@ -109,7 +109,7 @@ def enough_folds(fold: IntArray, codes: IntArray, weight: FloatArray) -> IntArra
     """The first folds that hold out enough samples; -1 for those of the others.
 
     There are `sizes.held_out` in all then, and `sizes.held_out_per_class` of each
-    class, as far as there are so many. A sample of weight 2 is two samples.
+    class, or half of those of a rare one. A sample of weight 2 is two samples.
 
     >>> from ebda.sizes import override
     >>> fold, codes = np.array([0, 1, 2, 0, 1, 2]), np.array([0, 0, 0, 1, 1, 1])
@@ -123,7 +123,7 @@ def enough_folds(fold: IntArray, codes: IntArray, weight: FloatArray) -> IntArra
     held = np.zeros((int(codes.max()) + 1, n_folds))
     np.add.at(held, (codes[own], fold[own]), weight[own])
     so_far = held.cumsum(axis=1)
-    least = np.minimum(so_far[:, -1:], sizes.held_out_per_class)
+    least = np.minimum(so_far[:, -1:] / 2, sizes.held_out_per_class)
     is_enough = (so_far >= least).all(axis=0) & (so_far.sum(axis=0) >= sizes.held_out)
     if not is_enough.any():
         return fold

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
 from ebda.covariance import Summary
 from ebda.covariance.sample_scale import SampleScale
 from ebda.covariance.scales import may_differ, measure
+from ebda.kernels.lengths import lengths
 from ebda.moments import VARIANCES, ClassMoments
 from ebda.selection.candidates import Recipe
 from ebda.selection.folds import distinct
@@ -86,8 +88,7 @@ def with_own_scales(
             f"scales of the samples need all of them, and {len(data.samples)} of this "
             'stream are kept: give all to one fit, or use sample_scale="common"'
         )
-    # The others are looked at by what these tell of the scales.
-    measured = data if weigh_all is None else _some(data)
+    measured = _some(data)
     part = recipe.part_to_compare(measured)
     samples = measured.samples
     assert samples is not None
@@ -103,11 +104,35 @@ def with_own_scales(
         moments = samples.moments(n_classes)
     weighted = Summary(moments, recipe.contrasts(moments), samples)
     known = SampleScale.of(scales, weighted)
-    if weigh_all is None or all_are_kept(measured):
+    if measured is data and all_are_kept(data):
         return weighted, known
-    moments, precision = weigh_all(known)
-    samples = data.samples.with_precision(precision)
+    # The others are looked at by what these tell of the scales.
+    if all_are_kept(data):
+        samples = data.samples.with_precision(_precision(data, known))
+        moments = samples.moments(n_classes)
+    else:
+        assert weigh_all is not None
+        moments, precision = weigh_all(known)
+        samples = data.samples.with_precision(precision)
+    known = replace(known, moments=moments, precision=samples.precision)
     return Summary(moments, recipe.contrasts(moments), samples), known
+
+
+def _precision(data: Summary, known: SampleScale) -> FloatArray:
+    """One over the squares of the scales of all samples, which are in memory."""
+    samples = data.samples
+    assert samples is not None
+    used = known.divisor > 0
+    used &= np.isfinite(known.divisor)
+    divisor = np.where(used, known.divisor, 1.0)
+    rows = data.rows / np.sqrt(samples.weight)[:, None]
+    rows *= data.scale / divisor
+    rows += ((data.moments.means - known.centre) / divisor)[samples.codes]
+    scale = np.where(used, 1.0, np.inf)
+    found = lengths(rows, np.zeros(len(scale)), scale, known.rows)
+    precision: FloatArray = known.precision_of(found)
+    precision *= samples.weight.sum() / (samples.weight @ precision)
+    return precision
 
 
 def _by_class(recipe: Recipe) -> bool:
