@@ -284,6 +284,7 @@ def test_input_at_fault_is_one_line_and_status_1(
         ["fit", "x.csv", "--cv", "many"],
         ["fit", "x.csv", "--orient", "up"],
         ["fit", "x.csv", "--prior", "fixed"],
+        ["fit", "x.csv", "--target", "y", "--top", "-1"],
         ["predict", "x.csv"],
         ["denoise", "x.csv"],
         ["denoise", "x.csv", "--estimate", "z", "--level", "95"],

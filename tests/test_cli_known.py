@@ -101,6 +101,22 @@ def test_the_terminal_says_what_was_found(
     assert status == 0
     assert "60 samples of 20 groups: samples of a group have an intraclass" in out
     assert "Adjusted for age, plate: 2 columns" in out
+    assert "Samples without covariates" not in out
+
+
+def test_cautions_have_plain_blanks(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    columns = {"class": ["a"] * 6 + ["b"] * 54}
+    X = np.random.default_rng(0).normal(size=(60, 20))
+    table = pl.DataFrame(columns | {f"g{j}": X[:, j] for j in range(20)})
+    table.write_csv(tmp_path / "data.csv")
+    arguments = ["fit", str(tmp_path / "data.csv"), "--target", "class"]
+    assert main([*arguments, *QUICK[:-1]]) == 0
+    out = capsys.readouterr().out
+    assert "Note: " in out or "Caution: " in out
+    assert r"\xa0" not in out
+    assert "\u00a0" not in out
 
 
 def test_what_is_not_there_is_an_error(
@@ -109,3 +125,21 @@ def test_what_is_not_there_is_an_error(
     data = table["folder"] / "data.csv"
     assert fit(data, "--target", "class", "--groups", "person") == 1
     assert "nothing is named 'person'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", ["--covariates", "--groups"])
+def test_missing_cells_are_counted_over_all_samples(
+    table: dict[str, Any], capsys: pytest.CaptureFixture[str], option: str
+) -> None:
+    data = table["folder"] / "data.csv"
+    frame = pl.read_csv(data).with_columns(
+        plate=pl.Series(
+            [None if 40 <= i < 57 else v for i, v in enumerate(table["plate"])]
+        )
+    )
+    frame.write_csv(data)
+    arguments = ["fit", str(data), "--target", "class", "--orient", "rows"]
+    assert main([*arguments, option, "plate", *QUICK[:-1]]) == 1
+    printed = capsys.readouterr()
+    assert "2 values, 17 missing: 'p" in printed.out
+    assert "'plate' has 17 missing values, the first in sample 's40'" in printed.err

@@ -432,3 +432,12 @@ def test_a_rule_without_all_features_has_no_bias() -> None:
     np.testing.assert_array_equal(model.covariates_.bias, 0.0)
     score = model.decision_function(X, covariates=known)
     np.testing.assert_allclose(score, score[0])
+
+
+def test_missing_covariates_are_counted_before_any_fold() -> None:
+    rng = np.random.default_rng(0)
+    X, age = rng.normal(size=(30, 5)), np.arange(30.0)
+    age[11:21] = np.nan
+    expected = "'covariate' has 10 missing values, the first in row 11;"
+    with pytest.raises(ValueError, match=expected):
+        cross_validate(EBClassifier(), X, np.repeat([0, 1], 15), covariates=age)

@@ -12,7 +12,7 @@ import numpy as np
 from ebda.cli.class_priors import in_order
 from ebda.cli.comparison import compared
 from ebda.cli.kept import Watched
-from ebda.cli.known import covariates_for, covariates_of
+from ebda.cli.known import covariates_for, covariates_of, groups_of
 from ebda.cli.outcome import Fitted
 from ebda.cli.predict import classify
 from ebda.cli.progress import steps
@@ -21,7 +21,6 @@ from ebda.estimators.classifier import EBClassifier
 from ebda.evaluation import Evaluation, RepeatedEvaluation, cross_validate
 from ebda.evaluation.held_out import class_codes
 from ebda.inputs import Table
-from ebda.inputs.labels import as_values
 from ebda.inputs.matching import by_name
 
 
@@ -98,10 +97,8 @@ def _n_folds(table: Table, options: argparse.Namespace) -> int:
 
 def _known(table: Table, options: argparse.Namespace) -> tuple[Any, Any]:
     """Groups and covariates of the samples."""
-    covariates, groups = covariates_of(table, options.covariates), None
-    if options.groups is not None:
-        groups = as_values(table.aside[options.groups])
-    return groups, covariates
+    covariates = covariates_of(table, options.covariates)
+    return groups_of(table, options.groups), covariates
 
 
 def _crossed(

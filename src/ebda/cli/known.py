@@ -7,7 +7,7 @@ from typing import Any
 
 from ebda.inputs import Table
 from ebda.inputs.labels import as_values
-from ebda.listing import quoted
+from ebda.listing import counted, quoted
 from ebda.typing import IntArray
 
 Covariates = dict[str, list[Any]]
@@ -17,7 +17,36 @@ def covariates_of(table: Table, names: Sequence[str]) -> Covariates | None:
     """Covariates of the samples by name; None where none are asked for."""
     if not names:
         return None
-    return {name: as_values(table.aside[name]) for name in names}
+    return {name: complete(table, name, "covariate") for name in names}
+
+
+def groups_of(table: Table, name: str | None) -> list[Any] | None:
+    """Group of each sample; None where none are asked for."""
+    return None if name is None else complete(table, name, "column of groups")
+
+
+def complete(table: Table, name: str, what: str) -> list[Any]:
+    """A value for each sample, or an error that names the first sample without.
+
+    Parameters
+    ----------
+    table : Table
+        Of all samples, so that the count is not that of a fold.
+    name : str
+        Column or row.
+    what : str
+        What it is, for the error.
+    """
+    values = as_values(table.aside[name])
+    missing = [i for i, value in enumerate(values) if value is None]
+    if missing:
+        first = str(table.sample_names[missing[0]])
+        raise ValueError(
+            f"{table.source}: the {what} {name!r} has "
+            f"{counted(len(missing), 'missing value')}, the first in sample "
+            f"{first!r}; fill them in, or leave these samples out"
+        )
+    return values
 
 
 def covariates_for(model: Any, table: Table) -> Covariates | None:

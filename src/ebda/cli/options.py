@@ -196,11 +196,18 @@ def add_top(parser: argparse.ArgumentParser) -> None:
     """How many features are listed."""
     parser.add_argument(
         "--top",
-        type=int,
+        type=_at_least_zero,
         default=10,
         metavar="N",
         help="features to list (default: %(default)s)",
     )
+
+
+def _at_least_zero(text: str) -> int:
+    number = int(text)
+    if number < 0:
+        raise argparse.ArgumentTypeError(f"{text} is negative; give 0 for none")
+    return number
 
 
 def add_quiet(parser: argparse.ArgumentParser) -> None:

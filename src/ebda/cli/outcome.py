@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from ebda import __version__
 from ebda.cli.features import feature_words, features_record
+from ebda.cli.known import covariates_for
 from ebda.estimators.classifier import EBClassifier
 from ebda.evaluation import Evaluation, RepeatedEvaluation
 from ebda.inputs import Table
@@ -19,6 +20,7 @@ from ebda.inputs.matching import by_name
 from ebda.listing import counted, escaped, quoted
 from ebda.report.case import Case
 from ebda.report.cautions import SAID_BEFORE, Caution, cautions
+from ebda.report.words import NBSP
 from ebda.selection.selection import Selection
 
 
@@ -70,13 +72,16 @@ def judged_by(fitted: Fitted, options: argparse.Namespace) -> list[Caution]:
     """What the report warns of, for those who do not write one."""
     if options.quiet and not options.json:
         return []
-    judged, X, y, names = fitted.judged, None, None, None
+    judged, X, y, names, own = fitted.judged, None, None, None, None
     if judged is not None:
         X, y, names = judged.X, judged.y, judged.sample_names.tolist()
+        own = covariates_for(fitted.model, judged)
     data, evaluation = about(fitted, options), fitted.evaluation
     with by_name():
-        case = Case.checked(fitted.model, X, y, evaluation, names, data)
-        return cautions(case, SAID_BEFORE)
+        case = Case.checked(fitted.model, X, y, evaluation, names, data, covariates=own)
+        found = cautions(case, SAID_BEFORE)
+    # A terminal breaks lines anywhere, and would show this blank as an escape.
+    return [replace(one, words=one.words.replace(NBSP, " ")) for one in found]
 
 
 def about(fitted: Fitted, options: argparse.Namespace) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ebda.cli import options as shared
+from ebda.cli.known import groups_of
 from ebda.cli.outcome import Fitted, about
 from ebda.cli.output import put_json, writer_for
 from ebda.cli.progress import is_small, steps, working
@@ -28,7 +29,6 @@ from ebda.evaluation import Panel
 from ebda.evaluation import panel as find_panel
 from ebda.files import replacing
 from ebda.inputs import Table
-from ebda.inputs.labels import as_values
 from ebda.rule.shrinkage import SHRINKAGES
 
 _PICTURES = (".png", ".svg", ".pdf")
@@ -166,9 +166,7 @@ def _found(table: Table, options: argparse.Namespace) -> Panel:
         covariance=options.covariance,
         random_state=options.seed,
     )
-    groups = None
-    if options.groups is not None:
-        groups = as_values(table.aside[options.groups])
+    groups = groups_of(table, options.groups)
     total = options.repeats * min(options.folds, max(table.class_counts.values()))
     assert table.y is not None
     with steps(total, options.quiet) as done:

@@ -20,6 +20,7 @@ from sklearn.utils.metadata_routing import get_routing_for_object
 from ebda.data import as_host
 from ebda.data.structure import check_structure
 from ebda.estimators.annotated import resolved
+from ebda.estimators.covariates import Variables
 from ebda.estimators.validation import check_groups
 from ebda.evaluation.held_out import Evaluation, class_codes
 from ebda.evaluation.repeated import RepeatedEvaluation
@@ -129,6 +130,8 @@ def cross_validate(
     known: dict[str, Any] = {} if groups is None else {"groups": np.asarray(groups)}
     if covariates is not None:
         known["covariates"] = covariates
+        # Here, and not within a fold, whose rows nobody knows.
+        Variables.of(covariates, len(codes))
         if not taken(model, "fit", known, np.arange(0)).keys() >= {"covariates"}:
             raise ValueError(
                 f"{type(model).__name__}.fit takes no covariates, and they would be "

@@ -141,8 +141,12 @@ class Table:
 
 
 def _values(cells: list[Any]) -> str:
-    different = list(dict.fromkeys(map(str, cells)))
-    return f"{counted(len(different), 'value')}: {quoted(different)}"
+    there = [str(cell) for cell in cells if cell is not None and str(cell).strip()]
+    different = list(dict.fromkeys(there))
+    words = counted(len(different), "value")
+    if len(there) < len(cells):
+        words += f", {len(cells) - len(there)} missing"
+    return f"{words}: {quoted(different)}" if different else words
 
 
 def _classes(counts: dict[Any, int]) -> str:
