@@ -100,7 +100,7 @@ def test_the_terminal_says_what_was_found(
     out = capsys.readouterr().out
     assert status == 0
     assert "60 samples of 20 groups: samples of a group have an intraclass" in out
-    assert "Adjusted for age, plate: 2 columns" in out
+    assert "Adjusted for age and plate: 2 columns" in out
     assert "Samples without covariates" not in out
 
 

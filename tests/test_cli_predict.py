@@ -147,7 +147,9 @@ def test_missing_features_are_named_or_have_no_weight(
     assert "--missing zero-weight" in err
     status, out, err = run(capsys, "predict", "model", path, "--missing", "zero-weight")
     assert status == 0
-    assert "2 features of the model missing, and given no weight: 'g0', 'g5'." in err
+    assert (
+        "2 features of the model are missing, and given no weight: 'g0', 'g5'." in err
+    )
     assert "1 missing value given no weight." in err
     model = fitted()
     del model.feature_names_in_

@@ -14,9 +14,12 @@ from scipy.stats import binomtest
 
 import ebda
 from ebda.cli import main
+from ebda.cli.outcome import caution_words
 from ebda.datasets import make_two_class
 from ebda.evaluation import Evaluation, RepeatedEvaluation, cross_validate
 from ebda.evaluation.folds import stratified_folds
+from ebda.report.cautions import Caution
+from ebda.report.words import percent
 
 QUICK = ["--covariance", "diagonal", "--shrinkage", "mean"]
 P = 60
@@ -98,7 +101,7 @@ def test_features_of_many_classes(
     frame = pl.read_csv(genes, separator="\t")
     assert frame["class"][:5].to_list() == ["c"] * 5
     assert frame["direction"][:5].to_list() == ["lower"] * 5
-    assert {"f", "beyond_f", "weight_a", "mean_c"} <= set(frame.columns)
+    assert {"f", "conditional_f", "weight_a", "mean_c"} <= set(frame.columns)
     assert frame.height == 50
 
 
@@ -193,6 +196,11 @@ def test_test_samples_that_lack_features(
     )[0] == 0  # fmt: skip
     one, two = pl.read_csv(out), pl.read_csv(again)
     np.testing.assert_allclose(one["probability_ill"], two["probability_ill"])
+
+
+def test_percentages_of_cautions_are_those_of_the_terminal() -> None:
+    caution = Caution(False, "Unequal classes", f"Wrong for only {percent(0.036)}.")
+    assert caution_words([caution]) == ["Note: Unequal classes. Wrong for only 3.6%."]
 
 
 def test_cautions_are_printed(

@@ -124,7 +124,7 @@ def test_the_page_names_what_was_fitted() -> None:
     np.testing.assert_array_equal(case.worth, model.groups_.n_effective)
     page = render(model, X=X, y=y, covariates=known)
     assert "60 samples of 30 groups" in page
-    assert "Adjusted for plate, age" in page
+    assert "Adjusted for plate and age" in page
 
 
 def test_samples_that_are_worth_few_are_few() -> None:

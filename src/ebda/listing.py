@@ -37,6 +37,17 @@ def listed(
     return f"{first} and {more} more" if more > 0 else first
 
 
+def joined(words: Sequence[str]) -> str:
+    """All of them, as in a sentence.
+
+    >>> joined(["a"]), joined(["a", "b"]), joined(["a", "b", "c"])
+    ('a', 'a and b', 'a, b and c')
+    """
+    if len(words) < 2:
+        return "".join(words)
+    return f"{', '.join(words[:-1])} and {words[-1]}"
+
+
 def quoted(names: Sequence[Any], shown: int = 3) -> str:
     """The first names in quotes, and how many more there are.
 

@@ -68,7 +68,9 @@ def run(options: argparse.Namespace) -> None:
     model = EBClassifier().fit(scales["logarithms"], golub.target)
     model.feature_names_in_ = golub.feature_names.astype(object)
     n_factors = model.n_factors_
-    found = f"{n_factors} common factor{'s' * (n_factors != 1)} within the classes"
+    found = (
+        f"{n_factors or 'no'} common factor{'s' * (n_factors != 1)} within the classes"
+    )
     say(
         f"\nTest samples by EBClassifier(), of logarithms:\n"
         f"{confusion_words(ours.tested)}\n\n"

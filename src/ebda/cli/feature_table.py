@@ -16,8 +16,8 @@ def feature_columns(model: EBClassifier, log_base: float | None) -> dict[str, An
     """Columns of the table, best features first.
 
     Statistics without a prefix are those of the first list (does the feature differ
-    between the classes?); ``beyond_`` stands before those of the second (does it differ
-    by more than the common factors make of it?), where there are common factors.
+    between the classes?); ``conditional_`` stands before those of the second (does it
+    differ by more than the common factors make of it?), where there are common factors.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def feature_columns(model: EBClassifier, log_base: float | None) -> dict[str, An
     columns |= found.columns()
     if model.n_factors_:
         beyond = ranking.conditional.columns()
-        columns |= {f"beyond_{name}": values for name, values in beyond.items()}
+        columns |= {f"conditional_{name}": values for name, values in beyond.items()}
     for label, means in zip(classes, model.moments_.means, strict=True):
         columns[f"{_MEAN}{label}"] = means
     if two:

@@ -216,7 +216,8 @@ def words(
             f"{counted(len(gone), 'feature')} without a value in some class{also} "
             f"{'has' if len(gone) == 1 else 'have'} no weight: {quoted(gone, 5)}."
         )
-    factors = counted(model.n_factors_, "common factor")
+    n = model.n_factors_
+    factors = counted(n, "common factor") if n else "No common factors"
     names = [escaped(name) for name in fitted.table.sample_names.tolist()]
     arranged = (model.groups_, model.covariates_)
     parts += [str(known) for known in arranged if known is not None]
@@ -270,10 +271,11 @@ def repeated_words(repeated: RepeatedEvaluation) -> str:
 
 
 def caution_words(found: list[Caution]) -> list[str]:
-    """One paragraph each, the severe ones first."""
+    """One paragraph each, the severe ones first, with percentages as in the others."""
+    words = [caution.words.replace(f"{NBSP}%", "%") for caution in found]
     return [
-        f"{'Caution' if caution.severe else 'Note'}: {caution.title}. {caution.words}"
-        for caution in found
+        f"{'Caution' if caution.severe else 'Note'}: {caution.title}. {text}"
+        for caution, text in zip(found, words, strict=True)
     ]
 
 

@@ -244,8 +244,9 @@ def remarks(
         )
     if match.missing:
         lines.append(
-            f"{counted(len(match.missing), 'feature')} of the model missing, and given "
-            f"no weight: {quoted(match.missing, 5)}."
+            f"{counted(len(match.missing), 'feature')} of the model "
+            f"{'is' if len(match.missing) == 1 else 'are'} missing, and given no "
+            f"weight: {quoted(match.missing, 5)}."
         )
     if match.n_filled:
         done = "given no weight"

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from ebda.data import Data
 from ebda.data.finite import refuse_masked
 from ebda.estimators.validation import as_text, describe_columns
-from ebda.listing import counted, quoted
+from ebda.listing import counted, joined, quoted
 from ebda.moments.regression import centred_by_class, explained, independent_columns
 from ebda.moments.values import ValueDesign, regress_values, value_rows
 from ebda.storage.fields import Array
@@ -230,18 +230,18 @@ class Covariates:
         if worst <= _PARTLY:
             return ""
         return (
-            f"Covariates ({', '.join(self.names)}) and classes are partly confounded: "
-            f"they explain {worst:.0%} of which samples are in which class. "
-            f"Differences have {1 / (1 - worst):.1f} times the variance of a balanced "
-            "design."
+            f"Covariates ({joined(self.names.tolist())}) and classes are partly "
+            f"confounded: they explain {worst:.0%} of which samples are in which "
+            f"class. Differences have {1 / (1 - worst):.1f} times the variance of a "
+            "balanced design."
         )
 
     def __repr__(self) -> str:
         rank = int(np.count_nonzero(self.slopes.any(axis=1)))
         first = (
-            f"Adjusted for {', '.join(self.names)}: {rank} columns of the design. "
-            "Classes are compared, and samples without covariates predicted, at the "
-            "mean of the covariates."
+            f"Adjusted for {joined(self.names.tolist())}: {rank} columns of the "
+            "design. Classes are compared, and samples without covariates predicted, "
+            "at the mean of the covariates."
         )
         return " ".join(filter(None, [first, self.caution]))
 

@@ -83,10 +83,14 @@ def missing_words(X: Any, columns: IntArray) -> str:
 
     >>> missing_words(np.zeros((2, 5)), np.array([3, 3, 4]))[:56]
     '3 values of 10 (30.0%) missing, in 2 of 5 features: mean'
+    >>> missing_words(np.zeros((200, 50)), np.array([3]))[:37]
+    '1 value of 10000 (less than 0.1%) mis'
     """
     n, p = X.shape
+    share = len(columns) / (n * p)
+    shown = f"{share:.1%}" if share >= 0.001 else "less than 0.1%"
     return (
-        f"{counted(len(columns), 'value')} of {n * p} ({len(columns) / (n * p):.1%}) "
+        f"{counted(len(columns), 'value')} of {n * p} ({shown}) "
         f"missing, in {len(np.unique(columns))} of {counted(p, 'feature')}: means and "
         "variances are of the values that are there (--impute median fills them)"
     )

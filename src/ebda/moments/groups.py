@@ -22,6 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import orth
 
+from ebda.listing import joined
 from ebda.storage.fields import COUNT, POSITIVE, Array, Scalar
 from ebda.storage.objects import Schema, register
 from ebda.typing import FloatArray, IntArray
@@ -55,7 +56,7 @@ class Grouping:
     counts: FloatArray
 
     def __repr__(self) -> str:
-        worth = ", ".join(f"{n:.1f}" for n in self.n_effective)
+        worth = joined([f"{n:.1f}" for n in self.n_effective])
         return (
             f"{self.n_samples:g} samples of {self.n_groups} groups: samples of a group "
             f"have an intraclass correlation of {self.icc:.2f}, and the classes are "

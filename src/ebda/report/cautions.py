@@ -60,8 +60,9 @@ def few_samples(case: Case) -> Caution | None:
     return Caution(
         True,
         "Few samples",
-        f"The model has {kind.format(FEW)} samples of {listed(few)}. The error below "
-        "depends on single samples, and so does the list of features. More samples of "
+        f"The model has {kind.format(FEW)} samples of {listed(few)}. Any "
+        "estimate of the error depends on single samples, and so does the list of "
+        "features. More samples of "
         f"{'these classes' if len(few) > 1 else 'this class'} would help more than "
         "anything else.",
     )
@@ -106,8 +107,7 @@ def not_adjusted(case: Case) -> Caution | None:
         return None
     names = listed(case.model.covariates_.names.tolist(), 6)
     words = (
-        f"The model was adjusted for {names}, and the samples of this page were given "
-        "without. "
+        f"The model was adjusted for {names}, and these samples were given without. "
     )
     if case.evaluation is None:
         words += (
@@ -271,7 +271,7 @@ def factors(case: Case) -> Caution | None:
         False,
         "Common factors within the classes",
         f"There {subject} that many features share, such as batches, cell types or the "
-        "state of a sample. The rule, z and the effects below are adjusted for "
+        "state of a sample. The rule, z and the effects are adjusted for "
         f"{'it' if n == 1 else 'them'}. If the classes were measured at different "
         "times or places, no method can tell the batch from the class.",
     )
@@ -301,8 +301,8 @@ def no_features(case: Case) -> Caution | None:
         False,
         "No single feature stands out",
         f"No feature differs between the classes with q ≤ {LEVEL:g}. The rule may "
-        "still predict well from many small differences, but none of the features "
-        "below should be reported as a finding.",
+        "still predict well from many small differences, but no single "
+        "feature should be reported as a finding.",
     )
 
 
@@ -313,8 +313,8 @@ def no_evaluation(case: Case) -> Caution | None:
     return Caution(
         False,
         "Error not estimated",
-        "This page was made without cross-validation and without a test set, so it "
-        "cannot say how often the model will be wrong on new samples.",
+        "There was no cross-validation and no test set, so that it is not known how "
+        "often the model will be wrong on new samples.",
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ebda.listing import joined
 from ebda.registry import Entry
 
 # A space that keeps a number and its unit on one line.
@@ -46,9 +47,7 @@ def listed(words: list[str], most: int = 8) -> str:
     shown = words[:most]
     if len(words) > most:
         shown.append(f"{len(words) - most} more")
-    if len(shown) == 1:
-        return shown[0]
-    return f"{', '.join(shown[:-1])} and {shown[-1]}"
+    return joined(shown)
 
 
 def spoken(value: Any) -> str:
