@@ -220,3 +220,19 @@ def test_the_point_null_is_there_by_name(
 ) -> None:
     x = 0.5 + np.random.default_rng(0).normal(size=2000)
     assert "The bulk" not in said(x, ["--null", "point"], tmp_path, capsys)
+
+
+def test_standard_errors_of_one_are_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = [*ESTIMATES[:2], "--prior", "normal", "--missing", "keep"]
+    out = ["--out", str(tmp_path / "out.csv")]
+    assert main(["denoise", str(DESEQ2), *arguments, *out]) == 0
+    assert "taken as 1, as z-scores have them; is" in (err := capsys.readouterr().err)
+    assert "--se lfcSE?" in err
+    plain = tmp_path / "z.csv"
+    pl.read_csv(DESEQ2).select("log2FoldChange").write_csv(plain)
+    assert main(["denoise", str(plain), *arguments, *out]) == 0
+    assert "taken as 1, as z-scores have them." in capsys.readouterr().err
+    assert main(["denoise", str(DESEQ2), *arguments, "--se", "lfcSE", *out]) == 0
+    assert "taken as 1" not in capsys.readouterr().err

@@ -125,6 +125,13 @@ def test_what_is_not_there_is_an_error(
     data = table["folder"] / "data.csv"
     assert fit(data, "--target", "class", "--groups", "person") == 1
     assert "nothing is named 'person'" in capsys.readouterr().err
+    known = table["folder"] / "known.csv"
+    files = [table["folder"] / "values.csv", "--labels", known, "--target", "class"]
+    for option in ("--groups", "--covariates"):
+        assert fit(*files, option, "plat") == 1
+        error = capsys.readouterr().err
+        assert f"{known} and " in error
+        assert "did you mean 'plate'?" in error
 
 
 @pytest.mark.parametrize("option", ["--covariates", "--groups"])

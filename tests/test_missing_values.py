@@ -544,7 +544,7 @@ def test_a_fit_by_the_command_line_says_what_is_missing(
 ) -> None:
     X, y = draw(30, 6, share=0.0)
     X[:3, 1] = np.nan
-    X[y == 1, 2] = np.nan
+    X[y == 1, 2] = X[:, 4] = np.nan
     cells = [[("" if np.isnan(v) else f"{v:.6g}") for v in row] for row in X]
     lines = ["id,type," + ",".join(f"g{j}" for j in range(6))]
     lines += [
@@ -557,12 +557,13 @@ def test_a_fit_by_the_command_line_says_what_is_missing(
     report = tmp_path / "r.html"
     assert main([*common, "--report", str(report)]) == 0
     out = capsys.readouterr().out
-    assert "18 values of 180 (10.0%) missing, in 2 of 6 features" in out
+    assert "48 values of 180 (26.7%) missing, in 3 of 6 features" in out
+    assert "1 feature has no value at all, and no weight: 'g4'." in out
     assert "1 feature without a value in some class has no weight: 'g2'" in out
     assert main([*common, "--json", "--quiet"]) == 0
     answer = json.loads(capsys.readouterr().out)
-    assert answer["missing_values"] == 18
-    assert answer["features_without_values"] == ["g2"]
+    assert answer["missing_values"] == 48
+    assert answer["features_without_values"] == ["g2", "g4"]
     assert "Missing values" in report.read_text()
 
 

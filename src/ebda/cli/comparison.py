@@ -23,6 +23,7 @@ def compared(
     missing: list[str],
     source: Any,
     strict: bool = False,
+    log: bool | str = False,
 ) -> tuple[DataShift | None, list[str]]:
     """How new samples differ from those of the fit, and what to say about it.
 
@@ -40,6 +41,8 @@ def compared(
         The file, for messages.
     strict : bool
         Whether everything that would be warned of is an error.
+    log : bool or str
+        The logarithm that was taken of X, if any.
 
     Raises
     ------
@@ -58,7 +61,7 @@ def compared(
         if strict:
             raise ValueError(f"{source}: {_UNKNOWN} (--strict)")
         return None, [_UNKNOWN]
-    shift = compare_with_training(model, X, training)
+    shift = compare_with_training(model, X, training, log_taken=bool(log))
     found = shift.warnings()
     if strict and found:
         raise ValueError(f"{source}: {' '.join(found)} (--strict)")

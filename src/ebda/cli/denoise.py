@@ -32,6 +32,8 @@ from ebda.typing import FloatArray
 
 # Expected share of false signs among the rows that are counted.
 _LEVEL = 0.05
+# What columns of standard errors are called, in lower case.
+_STANDARD_ERRORS = ("lfcse", "se", "std_error", "std.error", "stderr", "standard_error")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -116,6 +118,8 @@ def run(options: argparse.Namespace) -> None:
         columns[options.prefix + name] = result
     put_table(columns)
     if not options.quiet:
+        if options.se is None:
+            say(_taken_as_one(sheet.names), sys.stderr)
         say(_words(means, options), sys.stderr)
 
 
@@ -183,6 +187,16 @@ def results(means: NormalMeans, level: float) -> dict[str, list[float | None]]:
         name: [None if math.isnan(value) else value for value in column.tolist()]
         for name, column in columns.items()
     }
+
+
+def _taken_as_one(names: list[str]) -> str:
+    """That there are no standard errors, and which column may have them."""
+    words = "The standard errors are taken as 1, as z-scores have them"
+    alike = [name for name in names if name.lower() in _STANDARD_ERRORS]
+    if alike:
+        words += f"; is there a column of them, --se {alike[0]}?"
+        return words
+    return f"{words}."
 
 
 def _words(means: NormalMeans, options: argparse.Namespace) -> str:

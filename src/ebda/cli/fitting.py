@@ -73,7 +73,9 @@ def fitted_to(
     if test is not None:
         lacking = _absent(test)
         known = training_values(seen, None)
-        _, warned = compared(model, test.X, known, lacking, test.source)
+        _, warned = compared(
+            model, test.X, known, lacking, test.source, log=options.log
+        )
         tested = _tested(model, test, options.missing)
     found = model, repeated, tested, took, table, seen, test
     return Fitted(*found, tuple(warned))

@@ -210,7 +210,13 @@ def words(
         parts.append(
             "The error is not known: there was no cross-validation and no --test."
         )
-    if gone := without_values(model):
+    gone, empty = without_values(model), without_any_value(model)
+    if empty:
+        parts.append(
+            f"{counted(len(empty), 'feature', 'have')} no value at all, and no "
+            f"weight: {quoted(empty, 5)}."
+        )
+    if gone := [name for name in gone if name not in empty]:
         also = ", or confounded with covariates," if model.covariates_ else ""
         parts.append(
             f"{counted(len(gone), 'feature')} without a value in some class{also} "
@@ -314,9 +320,19 @@ def n_missing(model: EBClassifier) -> int:
 
 def without_values(model: EBClassifier) -> list[str]:
     """Features without a value in some class, which have no weight."""
+    return _named(model, model.moments_.without_values)
+
+
+def without_any_value(model: EBClassifier) -> list[str]:
+    """Those of them without a value in every class."""
+    observed = model.moments_.observed
+    return [] if observed is None else _named(model, ~(observed > 0).any(axis=0))
+
+
+def _named(model: EBClassifier, which: Any) -> list[str]:
     names = getattr(model, "feature_names_in_", None)
-    gone = np.flatnonzero(model.moments_.without_values).tolist()
-    return [str(j + 1 if names is None else names[j]) for j in gone]
+    found = np.flatnonzero(which).tolist()
+    return [str(j + 1 if names is None else names[j]) for j in found]
 
 
 def _named_copies(fitted: Fitted) -> list[list[str]]:

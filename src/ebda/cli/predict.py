@@ -72,6 +72,7 @@ def run(options: argparse.Namespace) -> None:
         match.missing,
         table.source,
         options.strict,
+        data.get("log", False),
     )
     with by_name():
         predicted, probabilities = classify(

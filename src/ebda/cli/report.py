@@ -66,7 +66,12 @@ def run(options: argparse.Namespace) -> None:
     warned: list[str] = []
     if table.fingerprint() != data.get("fitted_to"):
         _, warned = compared(
-            record.model, table.X, record.training, match.missing, table.source
+            record.model,
+            table.X,
+            record.training,
+            match.missing,
+            table.source,
+            log=(record.data or {}).get("log", False),
         )
     if table.y is not None:
         y = align(table.y, record.model.classes_, table.sample_names, table.source)

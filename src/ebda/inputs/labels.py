@@ -201,11 +201,12 @@ def with_aside(
             n = block.values.shape[0]
             found[name] = list(second.labels_of(samples, n, name).cells)
         elif not may_lack:
-            known = [*block.annotations, *([] if second is None else second.names)]
-            raise ValueError(
-                f"{table.source}: nothing is named {name!r} to take groups or "
-                f"covariates from; there are {quoted(known, 6) or 'no such columns'}"
-            )
+            known, source = [*block.annotations], str(table.source)
+            if second is not None:
+                known += second.names
+                source = f"{second.path} and {source}"
+            what, none = "groups or covariates", "there are no such columns"
+            raise ValueError(_unknown(source, name, known, what, none))
     return replace(table, aside=found)
 
 
@@ -221,7 +222,13 @@ def as_values(cells: Sequence[Any]) -> list[Any]:
     return list(text)
 
 
-def _unknown(source: str, target: str, names: Iterable[str]) -> str:
+def _unknown(
+    source: str,
+    target: str,
+    names: Iterable[str],
+    what: str = "the labels",
+    none: str = "this is an array without columns; give --labels FILE",
+) -> str:
     known = [name for name in names if name]
     near = difflib.get_close_matches(target, known, n=3, cutoff=0.6)
     hint = [name for name in known if name.lower() == target.lower()] or near
@@ -229,8 +236,8 @@ def _unknown(source: str, target: str, names: Iterable[str]) -> str:
     if hint:
         words = f"did you mean {quoted(hint)}?"
     elif not known:
-        words = "this is an array without columns; give --labels FILE"
-    return f"{source}: nothing is named {target!r} to take the labels from; {words}"
+        words = none
+    return f"{source}: nothing is named {target!r} to take {what} from; {words}"
 
 
 def with_labels(table: Table, labels: Labels) -> Table:

@@ -139,7 +139,9 @@ class DataShift:
         return found
 
 
-def compare_with_training(model: Any, X: Any, known: TrainingValues) -> DataShift:
+def compare_with_training(
+    model: Any, X: Any, known: TrainingValues, log_taken: bool = False
+) -> DataShift:
     """Compare new samples with the data of a fit.
 
     Parameters
@@ -150,6 +152,9 @@ def compare_with_training(model: Any, X: Any, known: TrainingValues) -> DataShif
         New samples, in the columns of the model; NaN where a value is missing.
     known : TrainingValues
         Of the data of the fit.
+    log_taken : bool
+        Whether a logarithm was taken of the new samples just now, so that none can have
+        been forgotten.
 
     Returns
     -------
@@ -169,7 +174,7 @@ def compare_with_training(model: Any, X: Any, known: TrainingValues) -> DataShif
     False
     >>> forgotten = compare_with_training(model, raw[test], known)
     >>> forgotten.is_far, forgotten.proposal
-    (True, 'As sign(x) log2(1 + |x|) they would be: was the logarithm forgotten?')
+    (True, 'Was sign(x) log2(1 + |x|) forgotten? It would bring them closer.')
     """
     n, p = X.shape
     share = rule_shares(model, known.sd)
@@ -193,9 +198,8 @@ def compare_with_training(model: Any, X: Any, known: TrainingValues) -> DataShif
         return found
     step = max(1, len(columns) // _TRIED)
     some = columns[::step]
-    return DataShift(
-        **vars(found) | {"proposal": _proposal(_columns(X, some), _part(known, some))}
-    )
+    words = _proposal(_columns(X, some), _part(known, some), log_taken)
+    return DataShift(**vars(found) | {"proposal": words})
 
 
 def rule_shares(model: Any, sd: FloatArray) -> FloatArray:
@@ -248,11 +252,12 @@ def _distance(
     return outside, float(np.median(moved)), spread
 
 
-def _proposal(X: FloatArray, known: TrainingValues) -> str | None:
+def _proposal(X: FloatArray, known: TrainingValues, log_taken: bool) -> str | None:
     """The logarithm that was forgotten, or taken twice, if it explains most of it."""
     ways = {}
     for log in LOGARITHMS.values():
-        ways[log.of] = f"As {log.line} they would be: was the logarithm forgotten?"
+        if not log_taken:
+            ways[log.of] = f"Was {log.line} forgotten? It would bring them closer."
         ways[log.undone] = (
             f"They look as if {log.line} had been taken of them once more than of the "
             "data of the fit: give them as they were before."

@@ -110,7 +110,8 @@ def medians(X: Any, columns: IntArray, features: Any, source: str) -> FloatArray
         names = [features[j] for j in empty]
         raise ValueError(
             f"{source}: {counted(len(empty), 'feature', 'have')} no value at all: "
-            f"{quoted(names)}; leave them out with --drop NAME"
+            f"{quoted(names)}; leave {'it' if len(names) == 1 else 'them'} out with "
+            "--drop NAME"
         )
     return found
 
