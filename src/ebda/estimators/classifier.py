@@ -111,7 +111,8 @@ class EBClassifier(PosteriorClassifier):
     class_weight : None, "balanced" or dict
         What an error of each class costs, by its label; 1 where a label is absent.
         Class probabilities are multiplied by the weights; nothing else changes
-        (:mod:`ebda.estimators.class_weight`). "balanced" makes them equal.
+        (:mod:`ebda.estimators.class_weight`). "balanced" makes the shares of the
+        training data equal; with other `priors` it divides these by the shares.
     calibrate : bool
         Whether samples are held out to turn scores into probabilities even where there
         is one rule and nothing to compare it with. False takes the scores of that rule
