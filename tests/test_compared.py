@@ -244,6 +244,8 @@ def test_the_largest_differences_of_a_part_are_fewer(
     want = clone(rule).set_params(calibrate=False).fit(X, y)
     with override(least_compared=PART, most_compared=PART):
         got = clone(rule).fit(X, y)
+    assert fitted_to == []  # no prior is needed before it is asked for
+    assert want.posterior_mean_.shape == got.posterior_mean_.shape
     assert fitted_to == [1500, 1500]
     assert kept == [PART * 100 // 1500]
     assert got.selected_.sum() == want.selected_.sum() == 100

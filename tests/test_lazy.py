@@ -507,11 +507,10 @@ def test_features_are_known_by_name(tmp_path: Path) -> None:
     table = pd.DataFrame(X, columns=model.feature_names_in_, index=cells)
     np.testing.assert_array_equal(model.predict(table), model.predict(stored))
     other = anndata.AnnData(table.rename(columns={"gene7": "gene7b"}))
-    with pytest.raises(ValueError, match=r"\['gene7b', 'gene7'\] are in one only"):
+    with pytest.raises(ValueError, match=r"not in adata\.var_names: 'gene7'"):
         model.predict(other)
     backwards = anndata.AnnData(table[table.columns[::-1]])
-    with pytest.raises(ValueError, match="their order differs"):
-        model.predict(backwards)
+    np.testing.assert_array_equal(model.predict(backwards), model.predict(stored))
     with pytest.warns(UserWarning, match="does not have valid feature names"):
         model.predict(as_memmap(X, tmp_path))
     twice = anndata.AnnData(table)
@@ -549,10 +548,10 @@ def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="X has 299 features, but EBClassifier"):
         model.predict(as_memmap(X[:, 1:], tmp_path))
     flat = zarr.create_array(tmp_path / "flat", shape=(5,), dtype="f8")
-    with pytest.raises(ValueError, match=r"Array has 1 dimension\(s\); X must have tw"):
+    with pytest.raises(ValueError, match="Array has 1 dimension; X must have tw"):
         EBClassifier().fit(flat, y[:5])
     empty = zarr.create_array(tmp_path / "empty", shape=(5, 0), dtype="f8")
-    with pytest.raises(ValueError, match=r"5 sample\(s\) and 0 feature"):
+    with pytest.raises(ValueError, match="5 samples and 0 features"):
         EBClassifier().fit(empty, y[:5])
     words = zarr.create_array(tmp_path / "words", shape=(5, 2), dtype="c16")
     with pytest.raises(ValueError, match="complex128, which are no numbers"):

@@ -53,6 +53,8 @@ _MOST = 0.05
 # A wild value is so many times as far out as any that is not, in the same feature:
 # counts and long tails of some features have no such gap.
 _APART = 3.0
+# Standard deviations over the usual one from which residuals have lost digits.
+_FEW_DIGITS = 1e4
 # A value that is wild has at least this part of what it would have if it were alone.
 _SAFETY = 0.6
 
@@ -296,11 +298,15 @@ def find(data: Summary) -> Cells | None:
     chosen = varying[far[varying]]
     if not chosen.size:
         return None
-    # From the values themselves: a very large one leaves no digits of the others in
-    # residuals about a mean that it is part of.
-    nothing, one = np.zeros((int(codes.max()) + 1, len(chosen))), np.ones(len(chosen))
-    raw = samples.features(chosen).residual_rows(nothing, one)
-    scale, middle = data.scale[chosen], _medians(raw, codes, f)
+    scale = data.scale[chosen]
+    if (scale > _FEW_DIGITS * np.median(data.scale[varying])).any():
+        # A very large value leaves no digits of the others in residuals about a mean
+        # that it is part of.
+        none, one = np.zeros((int(codes.max()) + 1, len(chosen))), np.ones(len(chosen))
+        raw = samples.features(chosen).residual_rows(none, one)
+    else:
+        raw = rows[:, chosen] * scale + data.moments.means[codes][:, chosen]
+    middle = _medians(raw, codes, f)
     about = (raw - middle[codes]) / scale
     squares = _squares(about, f, df) * scale**2
     unit = np.sqrt(usual.shrink(squares, _EFFICIENCY * df)) / scale

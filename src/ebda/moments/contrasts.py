@@ -320,7 +320,7 @@ def matched_t(
         Degrees of freedom of their distribution, and of the other one; above zero.
 
     >>> matched_t(np.array([-2.571, 4.032]), np.array(5.0), np.inf).round(2)
-    array([-1.95,  2.57])
+    array([-1.96,  2.56])
     """
     df, other = np.asarray(df, np.float64), np.asarray(other, np.float64)
     # As many are as good as normal.
