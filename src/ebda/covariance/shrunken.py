@@ -36,12 +36,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ebda.covariance.base import Covariance, CovarianceEstimator, Decorrelated
+from ebda.covariance.base import Covariance, CovarianceEstimator
 from ebda.covariance.diagonal import Diagonal
 from ebda.covariance.residuals import Residuals
 from ebda.covariance.spectrum import Spectrum
 from ebda.covariance.summary import Summary
-from ebda.kernels.rows import inner_products
+from ebda.covariance.symmetric_root import SymmetricRoot
 from ebda.typing import FloatArray
 
 # Standard deviations that the squared correlations must be above those of chance.
@@ -51,7 +51,7 @@ _LEAST = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
-class Shrunken(Covariance):
+class Shrunken(SymmetricRoot):
     """``R = (1 - amount) C + amount I``, C the sample correlation.
 
     Parameters
@@ -67,39 +67,8 @@ class Shrunken(Covariance):
     residuals: Residuals
     spectrum: Spectrum
     amount: float
-    is_diagonal = False
-    n_factors = 0
-
-    def decorrelate(self, z: FloatArray) -> Decorrelated:
-        return Decorrelated(self.power(-0.5, z))
-
-    def restore(self, e: FloatArray, values: Decorrelated) -> FloatArray:
-        return self.power(0.5, e)
-
-    def solve(self, rows: FloatArray) -> FloatArray:
-        return self.power(-1.0, rows)
-
-    def weigh(
-        self, e: FloatArray, values: Decorrelated, unit: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        # R^-1 R^1/2 in one step, where the units are those of whole rows.
-        if unit.shape[1] == 1:
-            rows = e * unit
-            return self.power(-0.5, rows), inner_products(rows, rows)
-        rows = self.restore(e, values) * unit
-        solved = self.solve(rows)
-        return solved, inner_products(rows, solved)
 
     def power(self, exponent: float, rows: FloatArray) -> FloatArray:
-        """``R^exponent`` times each row.
-
-        Parameters
-        ----------
-        exponent : float
-            -1 is the inverse, -1/2 its symmetric root.
-        rows : ndarray of shape (n_rows, n_features)
-            What is multiplied; not changed.
-        """
         a, spectrum = self.amount, self.spectrum
         outside = a**exponent
         within = ((1 - a) * spectrum.eigenvalue + a) ** exponent

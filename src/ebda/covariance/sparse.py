@@ -25,15 +25,15 @@ from typing import Any
 import numpy as np
 
 from ebda.cached import cached_property
-from ebda.covariance.base import Covariance, CovarianceEstimator, Decorrelated
+from ebda.covariance.base import Covariance, CovarianceEstimator
 from ebda.covariance.completion import Pairs, inverse_root
 from ebda.covariance.correlation_prior import fit_correlations
 from ebda.covariance.diagonal import Diagonal
 from ebda.covariance.matrix_power import power
 from ebda.covariance.spectrum import degrees_of_freedom
 from ebda.covariance.summary import Summary
+from ebda.covariance.symmetric_root import SymmetricRoot
 from ebda.kernels.correlations import strong_pairs, unit_columns
-from ebda.kernels.rows import inner_products
 from ebda.sizes import sizes
 from ebda.typing import FloatArray, IntArray
 
@@ -42,7 +42,7 @@ _LEAST_DF = 3
 
 
 @dataclass(frozen=True, eq=False)
-class Sparse(Covariance):
+class Sparse(SymmetricRoot):
     """``R^-1 = L' L`` for the features that have partners; the others are independent.
 
     Parameters
@@ -58,18 +58,10 @@ class Sparse(Covariance):
     connected: IntArray
     root: Any
     n_pairs: int
-    is_diagonal = False
-    n_factors = 0
 
     @cached_property
     def _transposed(self) -> Any:
         return self.root.T.tocsr()
-
-    def decorrelate(self, z: FloatArray) -> Decorrelated:
-        return Decorrelated(self.power(-0.5, z))
-
-    def restore(self, e: FloatArray, values: Decorrelated) -> FloatArray:
-        return self.power(0.5, e)
 
     def solve(self, rows: FloatArray) -> FloatArray:
         out = rows.copy()
@@ -77,27 +69,7 @@ class Sparse(Covariance):
         out[:, self.connected] = (self._transposed @ (self.root @ own)).T
         return out
 
-    def weigh(
-        self, e: FloatArray, values: Decorrelated, unit: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        # R^-1 R^1/2 in one step, where the units are those of whole rows.
-        if unit.shape[1] == 1:
-            rows = e * unit
-            return self.power(-0.5, rows), inner_products(rows, rows)
-        rows = self.restore(e, values) * unit
-        solved = self.solve(rows)
-        return solved, inner_products(rows, solved)
-
     def power(self, exponent: float, rows: FloatArray) -> FloatArray:
-        """``R^exponent`` times each row.
-
-        Parameters
-        ----------
-        exponent : float
-            -1/2 is the symmetric root of the inverse.
-        rows : ndarray of shape (n_rows, n_features)
-            What is multiplied; not changed.
-        """
         out = rows.copy()
         for row in out:
             row[self.connected] = power(self._inverse, -exponent, row[self.connected])

@@ -228,6 +228,13 @@ class Summary:
         gram: FloatArray = self.rows @ self.rows.T
         return gram
 
+    @property
+    def is_tall(self) -> bool:
+        """Whether there are more samples than features, by their weights."""
+        assert self.samples is not None
+        # A sample of weight 2 counts as two, here as everywhere.
+        return bool(min(self.samples.weight.sum(), sizes.kept(self.p)) > self.p)
+
     @cached_property
     @no_fork()
     def cross(self) -> FloatArray:
@@ -256,8 +263,7 @@ class Summary:
         """
         samples = self.samples
         assert samples is not None
-        # A sample of weight 2 counts as two, here as everywhere.
-        if min(samples.weight.sum(), sizes.kept(self.p)) > self.p:
+        if self.is_tall:
             return CrossResiduals.of(self.rows, self.cross, samples, used, unit)
         return RowResiduals(self.rows, self.gram, samples, used, unit)
 

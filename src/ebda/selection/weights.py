@@ -248,8 +248,7 @@ def _log_shares(held_out: HeldOut, counts: FloatArray) -> FloatArray:
 def _copies(data: Summary, groups: IntArray | None) -> IntArray | None:
     """Rows of X that may be copies; None without any."""
     assert data.samples is not None
-    many = len(data.samples) > data.p
-    pairs = near_copies(GramRows(data.rows) if many else data.gram, groups)
+    pairs = near_copies(GramRows(data.rows) if data.is_tall else data.gram, groups)
     copies: IntArray = data.samples.number[pairs]
     return copies if len(copies) else None
 
