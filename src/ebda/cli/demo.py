@@ -9,7 +9,6 @@ prior, and writes the report.
 from __future__ import annotations
 
 import argparse
-import math
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +64,8 @@ def run(options: argparse.Namespace) -> None:
         "logarithms": np.sign(golub.data) * np.log1p(np.abs(golub.data)),
     }
     ours = _compare(golub, scales, options.repeats)
+    # Some intensities are below zero: a difference of signed logarithms is no fold
+    # change, and is not called one.
     model = EBClassifier().fit(scales["logarithms"], golub.target)
     model.feature_names_in_ = golub.feature_names.astype(object)
     n_factors = model.n_factors_
@@ -76,7 +77,7 @@ def run(options: argparse.Namespace) -> None:
         f"{confusion_words(ours.tested)}\n\n"
         f"Fitted to the logarithms of all {len(golub.target)} samples, without tuning: "
         f"{found}.\n{describe_prior(model.prior_)}\n\n"
-        f"{feature_words(model, options.top, math.e)}\n"
+        f"{feature_words(model, options.top, None)}\n"
     )
     _draw(model, options.out)
     _report(model, golub, scales["logarithms"], ours, options)
@@ -120,6 +121,8 @@ def describe_prior(prior: Any) -> str:
     ]
     lines += [
         f"  {weight:6.1%} differ by {atom:+.1f} standard errors;"
+        if weight >= 0.0005
+        else f"  <0.05% differ by {atom:+.1f} standard errors;"
         for atom, weight in sorted(
             zip(prior.atoms, prior.weights, strict=True), key=lambda pair: -pair[1]
         )
@@ -165,7 +168,7 @@ def _report(
                 "n_samples": X.shape[0],
                 "n_features": X.shape[1],
                 "transformation": "sign(x) log(1 + |x|)",
-                "log": True,
+                "log": False,
             },
             command=options.command_line,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ from ebda.rule.ranking import FeatureList, Ranking
 # The expected share of false discoveries in a list.
 LEVEL = 0.05
 _WIDEST = 40
+# Letters of a line of text.
+_LINE = 88
 
 
 def listed_features(
@@ -105,20 +108,19 @@ def _table(
     doubt = found.doubt(LEVEL)
     if not n:
         none = f"No feature does, at a false discovery rate of {LEVEL:.0%}."
-        return f"{none} {doubt}".strip()
+        return fill(f"{none} {doubt}".strip(), _LINE)
     rows = listed_features(model, ranking, found, top, log_base)
     verb = "does" if n == 1 else "do"
     said = f"{n} of {p} {verb}, at a false discovery rate of {LEVEL:.0%}. {doubt}"
-    said = said.strip()
     if not rows:
-        return said
+        return fill(said.strip(), _LINE)
     names = [escaped(row["feature"]) for row in rows]
     wide = min(max(*map(len, names), len("feature")), _WIDEST)
     unit = "difference" if log_base is None else "log2_fold_change"
     statistic = "t" if found.t.ndim == 1 else "f"
     head = f"  {'feature':<{wide}}  {unit.replace('_', ' '):>16}"
     lines = [
-        f"{said} The first {len(rows)}:",
+        fill(f"{said.strip()} The first {len(rows)}:", _LINE),
         f"{head}{statistic.upper() if statistic == 'f' else statistic:>10}   q-value",
     ]
     lines += [

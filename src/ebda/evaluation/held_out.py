@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import binomtest
 
-from ebda.evaluation.intervals import held_out_interval
+from ebda.evaluation.intervals import held_out_interval, wilson
 from ebda.evaluation.measures import Measures, measures
 from ebda.listing import counted
 from ebda.storage.fields import COUNT, Array, Labels
@@ -310,8 +309,7 @@ def calibration_bins(
     counts = np.diff(np.append(first, n))
     hits = np.add.reduceat(event.astype(np.intp), first)
     ends = [
-        binomtest(int(k), int(m)).proportion_ci(level, method="wilson")
-        for k, m in zip(hits, counts, strict=True)
+        wilson(float(k / m), float(m), level) for k, m in zip(hits, counts, strict=True)
     ]
     low, high = np.array(ends, dtype=np.float64).T
     return CalibrationBins(
